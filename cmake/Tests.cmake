@@ -5,8 +5,8 @@
 #     the header alone, as C11 and as C++17, both pedantic.
 set(HALYARD_TEST_TIMEOUT 300)
 set(HALYARD_TEST_ENVIRONMENT "HALYARD_BUILD=${PROJECT_BINARY_DIR}" "HALYARD_SOURCE=${PROJECT_SOURCE_DIR}")
-if(CMAKE_CROSSCOMPILING)
-  set(HALYARD_TEST_TIMEOUT 1200) # an emulator
+if(CMAKE_CROSSCOMPILING OR HALYARD_COVERAGE)
+  set(HALYARD_TEST_TIMEOUT 1200) # an emulator, or no optimization and counters
 endif()
 if(HALYARD_SANITIZE STREQUAL "thread")
   # ThreadSanitizer of g++ 12 does not support the address space randomization of newer kernels.

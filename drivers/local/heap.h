@@ -22,6 +22,7 @@ class Heap {
   // peak by no more than this.
   static constexpr uint64_t kMaxIdle = uint64_t{16} << 20;
 
+  // `limit` is at most BlockCache::kMaxBlock.
   Heap(uint64_t limit, bool validates) : limit_(limit), validates_(validates) {}
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;

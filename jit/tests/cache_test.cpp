@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -131,6 +132,22 @@ TEST_F(CompiledCacheTest, EntriesOfOneSecondAreToldApart) {
   cache.store(key(3), image);
   EXPECT_EQ(cache.find(key(2)), std::nullopt);  // the older by 100 nanoseconds
   EXPECT_EQ(cache.find(key(1)), image);
+}
+
+// A process that has as many files open as it may: it neither keeps nor finds, and what is there stays.
+TEST_F(CompiledCacheTest, WithoutDescriptorsNothingIsKept) {
+  const Cache cache(folder_);
+  cache.store(key(1), "one");
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  cache.store(key(2), "two");
+  const bool found = cache.find(key(1)).has_value();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(found);
+  EXPECT_EQ(cache.find(key(1)), "one");
+  EXPECT_EQ(cache.find(key(2)), std::nullopt);
 }
 
 TEST_F(CompiledCacheTest, OnlyItsOwnFilesMakeRoom) {

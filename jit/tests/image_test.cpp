@@ -105,7 +105,8 @@ TEST(PlacedCode, WithoutASymbolIsRefused) {
   const void* const helpers[] = {&helper, nullptr};
   for (const std::string& name :
        {helper_name(1), helper_name(2), std::string("halyard_op_"), std::string("halyard_op_0x"),
-        std::string(kListType), std::string("no_such_function_anywhere"), std::string("_ZGVeN16v_nothing")}) {
+        std::string("halyard_other"), std::string(kListType), std::string("no_such_function_anywhere"),
+        std::string("_ZGVeN16v_nothing")}) {
     Image image = example();
     image.symbols[2] = name;
     EXPECT_FAILS(NOT_FOUND, "'" + name + "'", PlacedCode::place(image, host_with(helpers)));

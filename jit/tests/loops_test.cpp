@@ -344,6 +344,29 @@ const std::string kCoalescedByCounter = program("", "%i6:7", loop(1, "%i6:7", "%
   vm.buffer.store.i16 %i26, %r1, %i18:19
 )"));
 
+// Indices whose step is another one in each row, r0[from + i * j] for j below 9, or in each iteration,
+// r0[from + 0 + 1 + ... + i]: they end beyond the buffer although a few of them are within.
+const std::string kProductIndex = program(
+    "", "%i6:7", "%i14:15 = vm.const.i64 9" + loop(1, "%i6:7", "%i0:1", loop(4, "%i20:21", "%i14:15", R"(
+  %i22:23 = vm.fma.i64 %i6:7, %i20:21, %i2:3
+  %i24 = vm.buffer.load.i32 %r0, %i22:23
+  %i25 = vm.buffer.load.i32 %r1, %i6:7
+  %i25 = vm.add.i32 %i24, %i25
+  vm.buffer.store.i32 %i25, %r1, %i6:7
+)")));
+const std::string kQuadraticIndex =
+    program("", "%i6:7",
+            "%i30:31 = vm.const.i64.zero\n%i22:23 = vm.add.i64 %i2:3, %i30:31" + loop(1, "%i6:7", "%i0:1", R"(
+  %i24 = vm.buffer.load.i32 %r0, %i22:23
+  vm.buffer.store.i32 %i24, %r1, %i6:7
+  %i22:23 = vm.add.i64 %i22:23, %i6:7
+)"));
+// A divisor that is another one in each iteration.
+const std::string kCoalescedByNext = with(kCoalescedByCounter,
+                                          "%i14 = vm.buffer.load.i8.s %r0, %i6:7\n  %i14:15 = "
+                                          "vm.ext.i32.i64.s %i14\n  %i14:15 = vm.add.i64 %i14:15, %i8:9",
+                                          "%i14:15 = vm.add.i64 %i6:7, %i8:9");
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -419,7 +442,8 @@ INSTANTIATE_TEST_SUITE_P(
                     kReadAgain, kCopied, kReferredTo, kQuantisedRow, kQuantised, kQuantisedPacked,
                     kQuantisedTransposed, kReadsResults, kRowsApart, kResidual, kScattered, kBackwards,
                     kRowsBackwards, kRowsApartTwice, kCoalescedBySteps, kCoalescedFromThree,
-                    kCoalescedAndUsed, kCoalescedByCounter));
+                    kCoalescedAndUsed, kCoalescedByCounter, kCoalescedByNext, kProductIndex,
+                    kQuadraticIndex));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero

@@ -2,8 +2,12 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <filesystem>
 #include <string>
 
+#include "fixtures.h"
+#include "vm/compile/jit_explain.h"
 #include "vm/decode/jit_abi.h"
 #include "vm/decode/words.h"
 
@@ -71,6 +75,48 @@ TEST_F(NegotiateTest, ReasonsFitTheirPlace) {
   char reason[20] = {};
   EXPECT_EQ(reply_.table->compile(&function, &host, nullptr, &code, reason, sizeof reason), 0);
   EXPECT_STREQ(reason, "it has no instructi");  // truncated, and ended
+}
+
+// The front finds the code generator beside itself, and says what is missing.
+TEST_F(NegotiateTest, WithoutItsCodeGeneratorTheReasonIsGiven) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "halyard-jit-llvm.so";
+  std::filesystem::copy_file(HALYARD_BUILD_DIR "/lib/halyard/halyard-jit-llvm.so", path);
+  void* const alone = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(alone, nullptr) << ::dlerror();
+  const auto negotiate = reinterpret_cast<halyard_jit_negotiate_fn>(::dlsym(alone, "halyard_jit_negotiate"));
+  const auto explain = reinterpret_cast<halyard_jit_explain_fn>(::dlsym(alone, "halyard_jit_explain"));
+  ASSERT_NE(explain, nullptr);
+  ASSERT_EQ(negotiate(&request_, &reply_), 1);
+  std::array<vm::Word, 2> words = {};
+  words[0].op = static_cast<uint16_t>(vm::DecodedOp::enter_compiled);
+  words[1].op = static_cast<uint16_t>(vm::DecodedOp::return_none);
+  const halyard_jit_layout_t layout = {};
+  halyard_jit_function_t function = {};
+  function.struct_size = sizeof function;
+  function.name = "f";
+  function.words = words.data();
+  function.word_count = words.size();
+  function.entry_count = 1;
+  function.layout = &layout;
+  halyard_jit_host_t host = {};
+  host.struct_size = sizeof host;
+  halyard_jit_code_t code = {};
+  code.struct_size = sizeof code;
+  // With a folder for compiled code as well: an unknown code generator keeps nothing.
+  const std::string cache = folder / "cache";
+  for (const char* kept : {static_cast<const char*>(nullptr), cache.c_str()}) {
+    char reason[256] = {};
+    EXPECT_EQ(reply_.table->compile(&function, &host, kept, &code, reason, sizeof reason), 0);
+    EXPECT_NE(std::string(reason).find("halyard-jit-llvm-codegen.so"), std::string::npos) << reason;
+  }
+  EXPECT_FALSE(std::filesystem::exists(cache));
+  halyard_jit_explanation_t explanation = {};
+  explanation.struct_size = sizeof explanation;
+  char reason[256] = {};
+  EXPECT_EQ(explain(&function, &explanation, reason, sizeof reason), 0);
+  EXPECT_NE(std::string(reason).find("halyard-jit-llvm-codegen.so"), std::string::npos) << reason;
+  ::dlclose(alone);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ static halyard_status_t command_list_create(halyard_driver_device_t device,
   static halyard_command_dispatch_t* kept;
   halyard_command_dispatch_t* own = malloc(sizeof *own + sizeof kept);
   halyard_command_dispatch_t* before = __atomic_exchange_n(&kept, own, __ATOMIC_RELAXED);
-  memcpy(own + 1, &before, sizeof before);
+  memcpy((void*)(own + 1), &before, sizeof before);
   *own = *dispatch;
   own->header.size = sizeof *own;
   uint32_t* place = place_of_next(device);

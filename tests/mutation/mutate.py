@@ -44,7 +44,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ENOUGH = 0.9
 MOST = 60000  # planted.c has room for a few more
 MEMORY = 16 << 30  # of the address space of a test: a changed bound may allocate without end
-OPTIONS = ("-DHALYARD_PCH=OFF", "-DHALYARD_LTO=OFF", "-DHALYARD_UNITY=OFF", "-DHALYARD_BENCHMARKS=OFF")
+OPTIONS = ("-DHALYARD_PCH=OFF", "-DHALYARD_LTO=OFF", "-DHALYARD_UNITY=OFF", "-DHALYARD_BENCHMARKS=OFF", "-DHALYARD_JIT_VERIFY=ON")
 
 
 def stop(text):

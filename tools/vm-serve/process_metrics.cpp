@@ -19,7 +19,8 @@ namespace halyard::tools::serve {
 namespace {
 
 #ifdef __clang__
-constexpr std::string_view kCompiler = __VERSION__;  // "Clang 19.1.7 ..."
+constexpr std::string_view kCompiler =
+    "Clang " __clang_version__;  // __VERSION__ begins with the distribution
 #else
 constexpr std::string_view kCompiler = "GCC " __VERSION__;
 #endif

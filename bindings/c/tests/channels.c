@@ -94,6 +94,7 @@ int main(void) {
   for (int i = 0; i < kRanks; ++i) halyard_release(channels[i]);
   halyard_channels_t none = NULL;
   FAILS(halyard_channels_create_local(0, &none), HALYARD_INVALID_ARGUMENT, "1 to 65535 ranks");
+  FAILS(halyard_channels_create_local(65536, &none), HALYARD_INVALID_ARGUMENT, "a count of 65536");
   EXPECT(!none);
 
   /* Without a launcher this process is the only rank. */
@@ -107,6 +108,21 @@ int main(void) {
     halyard_channels_options_t options = {.struct_size = sizeof options, .rank = 1, .rank_count = 2};
     FAILS(halyard_channels_create(&options, &none), HALYARD_FAILED_PRECONDITION,
           "expected to be rank 1 of 2");
+    options.rank = 0;
+    FAILS(halyard_channels_create(&options, &none), HALYARD_FAILED_PRECONDITION, "mpirun -n 2");
+    options.rank = options.rank_count = -1;
+    options.library = "/nowhere/provider.so";
+    FAILS(halyard_channels_create(&options, &none), HALYARD_NOT_FOUND, "/nowhere/provider.so");
+    options.library = "";
+    options.rank_count = 1;
+    options.timeout_ns = 1000000;
+    OK(halyard_channels_create(&options, &none));
+    halyard_release(none);
+    none = NULL;
+    options.rank = 1;
+    options.rank_count = -1;
+    FAILS(halyard_channels_create(&options, &none), HALYARD_FAILED_PRECONDITION,
+          "expected to be rank 1 of -1");
     OK(halyard_channels_create(NULL, &none));
     halyard_release(none);
   }

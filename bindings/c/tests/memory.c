@@ -217,7 +217,52 @@ static void from_dlpack(halyard_device_t device) {
   OK(halyard_view_read(view, 0, seen, 24));
   EXPECT(is_copy == 1 && deleted == 4 && seen[0] == 0 && seen[1] == 2 && seen[3] == 1 && seen[5] == 5);
   halyard_release(view);
+  /* A stride does not matter where there is one element; rows backwards. */
+  int64_t one[] = {1, 3}, any[] = {77, 1}, upwards[] = {-3, 1};
+  tensor.tensor.shape = one;
+  tensor.tensor.strides = any;
+  OK(halyard_view_from_dlpack(device, &tensor, 0, &is_copy, &view));
+  EXPECT(is_copy == 0);
+  halyard_release(view);
+  EXPECT(deleted == 5);
+  tensor.tensor.shape = shape;
+  tensor.tensor.strides = upwards;
+  tensor.tensor.byte_offset = 12;
+  OK(halyard_view_from_dlpack(device, &tensor, 0, &is_copy, &view));
+  OK(halyard_view_read(view, 0, seen, 24));
+  EXPECT(is_copy == 1 && deleted == 6 && seen[0] == 3 && seen[2] == 5 && seen[3] == 0 && seen[5] == 2);
+  halyard_release(view);
+  /* A scalar has no shape. The memory of other devices that the host sees is as good. A tensor need not have
+   * a deleter. */
+  tensor.tensor.rank = 0;
+  tensor.tensor.shape = tensor.tensor.strides = NULL;
+  tensor.tensor.byte_offset = 0;
+  tensor.deleter = NULL;
+  for (int32_t type = 3; type <= 11; type += 8) {
+    tensor.tensor.device_type = type;
+    OK(halyard_view_from_dlpack(device, &tensor, HALYARD_DLPACK_COPY, &is_copy, &view));
+    EXPECT(is_copy == 1 && deleted == 6);
+    halyard_release(view);
+  }
+  OK(halyard_view_from_dlpack(device, &tensor, 0, &is_copy, &view));
+  halyard_release(view);
+  tensor.tensor.device_type = 1;
+  tensor.deleter = delete_versioned;
+  tensor.tensor.rank = 2;
   /* What cannot be taken is not taken over. */
+  FAILS(halyard_view_from_dlpack(device, &tensor, 0, NULL, &view), HALYARD_INVALID_ARGUMENT,
+        "without a shape");
+  tensor.tensor.rank = 129;
+  FAILS(halyard_view_from_dlpack(device, &tensor, 0, NULL, &view), HALYARD_INVALID_ARGUMENT, "rank 129");
+  tensor.tensor.rank = 2;
+  tensor.tensor.shape = shape;
+  tensor.tensor.data = NULL;
+  FAILS(halyard_view_from_dlpack(device, &tensor, 0, NULL, &view), HALYARD_INVALID_ARGUMENT,
+        "24 bytes without data");
+  tensor.tensor.data = floats;
+  FAILS(halyard_view_from_dlpack(device, &tensor, 1u << 7, NULL, &view), HALYARD_INVALID_ARGUMENT, "unknown");
+  FAILS(halyard_view_from_dlpack_unversioned(device, NULL, 0, NULL, &view), HALYARD_INVALID_ARGUMENT,
+        "expected a DLPack tensor, found null");
   tensor.tensor.device_type = 2;
   FAILS(halyard_view_from_dlpack(device, &tensor, 0, NULL, &view), HALYARD_UNIMPLEMENTED, "device type 2");
   tensor.tensor.device_type = 1;
@@ -260,7 +305,7 @@ static void from_dlpack(halyard_device_t device) {
   FAILS(halyard_view_from_dlpack(device, &tensor, 0, NULL, &view), HALYARD_INVALID_ARGUMENT, "no size");
   tensor.tensor.shape = negative;
   FAILS(halyard_view_from_dlpack(device, &tensor, 0, NULL, &view), HALYARD_INVALID_ARGUMENT, "-1x2");
-  EXPECT(deleted == 4);
+  EXPECT(deleted == 6);
   /* No elements, whatever the strides of the sizes after the 0 say, and wherever the data is. */
   tensor.tensor.shape = empty;
   tensor.tensor.strides = spread;
@@ -268,7 +313,7 @@ static void from_dlpack(halyard_device_t device) {
   OK(halyard_view_from_dlpack(device, &tensor, 0, &is_copy, &view));
   uint64_t bytes = 7;
   OK(halyard_view_byte_count(view, &bytes));
-  EXPECT(bytes == 0 && deleted == 5);
+  EXPECT(bytes == 0 && deleted == 7);
   halyard_release(view);
   deleted = 4;
   tensor.tensor.shape = shape;

@@ -171,6 +171,114 @@ static void contradicted(void) {
   is_as("odd", unknown, COUNT(unknown), NULL, 0);
 }
 
+/* The first argument of a function with this convention, model and declaration. The signature, which owns the
+ * texts, is to be released. */
+static halyard_signature_t argument_of(const char* arguments, const char* model, const char* declaration,
+                                       halyard_value_description_t* value) {
+  char text[1024];
+  snprintf(text, sizeof text,
+           "vm.module @m\nvm.export @f\nvm.attr @f \"iree.abi.model\" \"%s\"\n"
+           "vm.attr @f \"iree.abi.declaration\" e\"%s\"\nvm.func @f(%s) -> () {\n  vm.return\n}\n",
+           model, declaration, arguments);
+  halyard_module_t made = load_text(instance, text);
+  halyard_signature_t signature = NULL;
+  *value = (halyard_value_description_t){.struct_size = sizeof *value};
+  if (made && OK(halyard_module_signature(made, 0, &signature)) &&
+      OK(halyard_signature_argument(signature, 0, value)))
+    EXPECT(value->kind != HALYARD_KIND_FENCE);
+  halyard_release(made);
+  return signature;
+}
+
+/* Types that a declaration may have in any text; anyone may have written it. */
+static void declared_types(void) {
+  const struct {
+    const char* type;
+    uint32_t kind, element_type, rank;
+  } objects[] = {
+      {"tensor<f32>", HALYARD_KIND_TENSOR, HALYARD_ELEMENT_F32, 0},
+      {"tensor<2x?xi7>", HALYARD_KIND_TENSOR, 0x10000007, 2},
+      {"tensor<0xsi3>", HALYARD_KIND_TENSOR, 0x11000003, 1},
+      {"tensor<9223372036854775807xui12>", HALYARD_KIND_TENSOR, 0x1200000C, 1},
+      {"\ttensor<1xindex>\t ", HALYARD_KIND_TENSOR, 0, 1},
+      {"tensor<1xi>", HALYARD_KIND_TENSOR, 0, 1},
+      {"tensor<1xi8x>", HALYARD_KIND_TENSOR, 0, 1},
+      {"tensor<1xu8>", HALYARD_KIND_TENSOR, 0, 1},
+      {"tensor<*x!thing>", HALYARD_KIND_TENSOR, 0, HALYARD_RANK_UNKNOWN},
+      {"tensor<>", HALYARD_KIND_TENSOR, 0, 0},
+      /* No tensors. */
+      {"tensor<9223372036854775808xf32>", HALYARD_KIND_OBJECT, 0, 0},
+      {"tensor<92233720368547758070xf32>", HALYARD_KIND_OBJECT, 0, 0},
+      {"tensor<2>", HALYARD_KIND_OBJECT, 0, 0},
+      {"tensor<2 xf32>", HALYARD_KIND_OBJECT, 0, 0},
+      {"tensor<?>", HALYARD_KIND_OBJECT, 0, 0},
+      {"tensor", HALYARD_KIND_OBJECT, 0, 0},
+      {"memref<2xf32>", HALYARD_KIND_OBJECT, 0, 0},
+      {"", HALYARD_KIND_OBJECT, 0, 0},
+  };
+  halyard_value_description_t value;
+  for (size_t i = 0; i < COUNT(objects); ++i) {
+    char declaration[256];
+    snprintf(declaration, sizeof declaration, "sync func @f(%%a: %s) -> ()", objects[i].type);
+    halyard_signature_t signature = argument_of("%r0: !vm.buffer", "", declaration, &value);
+    EXPECT(value.kind == objects[i].kind && value.element_type == objects[i].element_type &&
+           value.rank == objects[i].rank && text_is(value.name, "a"));
+    if (value.kind != objects[i].kind || value.element_type != objects[i].element_type ||
+        value.rank != objects[i].rank)
+      fprintf(stderr, "  '%s': kind %u, type %x, rank %u\n", objects[i].type, value.kind, value.element_type,
+              value.rank);
+    halyard_release(signature);
+  }
+  /* One dimension more than tensors have. */
+  char many[512] = "sync func @f(%a: tensor<";
+  for (int i = 0; i < 129; ++i) strcat(many, "1x");
+  halyard_release(argument_of("%r0: !vm.buffer", "", strcat(many, "f32>)"), &value));
+  EXPECT(value.kind == HALYARD_KIND_OBJECT);
+  /* Integers narrower than the register. */
+  halyard_release(argument_of("%i0: i32", "", "sync func @f(%a: ui8)", &value));
+  EXPECT(value.element_type == HALYARD_ELEMENT_UI8 && value.value_kind == HALYARD_VALUE_I32);
+}
+
+static void broken_declarations(void) {
+  static const char* const broken[] = {
+      "",
+      "sync func",
+      "func @",
+      "func @f",
+      "func @f(",
+      "func @f(%a: tensor<2xf32>",
+      "func @f(%a: tensor<2xf32)",
+      "func @f(%a: i32>)",
+      "func @f(%a: \\\"i32)",
+      "func @f(%a: i32]) -> ()",
+      "func @f()",
+      "func @f(%a: i32, %b: i32)",
+      "func @f(%a: i32) -> i32",
+      "func @f(%a: i32) -> (i32",
+      "func @f(%a: i32) -> (i32, i32)",
+  };
+  halyard_value_description_t value;
+  for (size_t i = 0; i < COUNT(broken); ++i) {
+    halyard_signature_t signature = argument_of("%r0: !vm.buffer", "", broken[i], &value);
+    EXPECT(value.kind == HALYARD_KIND_OBJECT && text_is(value.name, "") && text_is(value.type, ""));
+    if (value.type.size != 0)
+      fprintf(stderr, "  '%s': '%.*s'\n", broken[i], (int)value.type.size, value.type.data);
+    halyard_release(signature);
+  }
+  /* Unusual, but whole. */
+  static const char* const whole[] = {"func @f(%a)", "async func @f( %a : i32 ) -> ()",
+                                      "func @f(%a: (i32) -> i32)",
+                                      "func @f(%a: i32 {b = \\\"}\\\"}) attributes {}"};
+  for (size_t i = 0; i < COUNT(whole); ++i) {
+    halyard_signature_t signature = argument_of("%r0: !vm.buffer", "", whole[i], &value);
+    EXPECT(text_is(value.name, "a"));
+    halyard_release(signature);
+  }
+  /* A function that says that it is asynchronous, but has no room for two fences. */
+  halyard_release(argument_of("%r0: !vm.buffer", "coarse-fences", "func @f(%a: tensor<f32>)", &value));
+  EXPECT(value.kind == HALYARD_KIND_TENSOR);
+}
+
 /* Of a function in a context; the signature outlives the module's handles. */
 static void of_functions(void) {
   halyard_context_t context = NULL;
@@ -254,6 +362,8 @@ int main(void) {
   undeclared();
   asynchronous();
   contradicted();
+  declared_types();
+  broken_declarations();
   element_types();
   of_functions();
   RELEASE(module, instance);

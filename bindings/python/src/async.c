@@ -187,7 +187,7 @@ static PyType_Spec waker_spec = {"halyard.Waker", sizeof(WakerObject), 0,
 // ---- Call
 
 static void on_turn(context_turn* turn) {
-  CallObject* self = (CallObject*)((char*)turn - offsetof(CallObject, turn));
+  CallObject* self = (CallObject*)(void*)((char*)turn - offsetof(CallObject, turn));
   self->is_queued = 0;
   self->holds_lock = 1;
   self->function->context->loop = self->loop;

@@ -110,6 +110,12 @@ TEST_P(Devices, HaveOptions) {
   for (const char* value : {"best", "baseline", "scalar"}) EXPECT_OK(open_with(kind_, "", {{"isa", value}}));
   expect_fails(Code::INVALID_ARGUMENT, {"'isa'", "'abacus'", "'best'", "'baseline'", "'scalar'"},
                open_with(kind_, "", {{"isa", "abacus"}}));
+  for (const char* value : {"off", "auto"}) EXPECT_OK(open_with(kind_, "", {{"jit", value}}));
+  expect_fails(Code::INVALID_ARGUMENT, {"'jit'", "'sometimes'", "'off', 'auto' or 'always'"},
+               open_with(kind_, "", {{"jit", "sometimes"}}));
+  for (const char* value : {"exact", "fast"}) EXPECT_OK(open_with(kind_, "", {{"jit_math", value}}));
+  expect_fails(Code::INVALID_ARGUMENT, {"'jit_math'", "'rough'", "'exact' or 'fast'"},
+               open_with(kind_, "", {{"jit_math", "rough"}}));
   if (runs_in_caller()) {
     EXPECT_CODE(INVALID_ARGUMENT, open_with(kind_, "", {{"workers", "1"}}));
     return;

@@ -367,7 +367,16 @@ TEST_P(NativeTest, PluginsThatCannotBeUsed) {
   EXPECT_CODE(NOT_FOUND, open_with("embedded:/nowhere/plugin.so"));
   EXPECT_CODE(FAILED_PRECONDITION, open_with(library_path("rev6.system.so"))) << "no plugin";
   EXPECT_CODE(FAILED_PRECONDITION, open_with(library_path("future_plugin.so")));
+  for (const char* part : {"plugin", "header"})
+    EXPECT_FAILS(FAILED_PRECONDITION, "a plugin of version 0; expected version 1",
+                 open_with(library_path(fmt::format("plugin_without_{}.so", part))));
+  for (const char* part : {"load", "unload", "resolve"})
+    EXPECT_FAILS(FAILED_PRECONDITION, "it lacks one of its functions",
+                 open_with(library_path(fmt::format("plugin_without_{}.so", part))));
+  EXPECT_FAILS(UNAVAILABLE, "sanitizer 4 (undefined behavior)",
+               open_with(library_path("sanitized_plugin.so")));
   EXPECT_CODE(FAILED_PRECONDITION, open_with(library_path("libraries.txt"))) << "no library";
+  EXPECT_CODE(NOT_FOUND, open_with("embedded:/proc/self/mem")) << "a file that cannot be read";
   EXPECT_CODE(FAILED_PRECONDITION, open_with("embedded:" + library_path("libraries.txt")));
   EXPECT_CODE(RESOURCE_EXHAUSTED, open_with(library_path("plugin.so") + "&fail=8"));
   EXPECT_CODE(UNKNOWN, open_with(library_path("plugin.so") + "&fail=123456"));

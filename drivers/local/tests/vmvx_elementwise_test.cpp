@@ -364,6 +364,25 @@ TEST_P(VmvxElementwise, LongRowsAreCopiedAndFilled) {
   }
 }
 
+// Past the caches: vectors are written around them from the first aligned address on, elements before and
+// after it one by one.
+TEST_P(VmvxElementwise, FillsLargerThanCachesWriteNothingElse) {
+  constexpr size_t kElements = (size_t{1} << 24) / 4;
+  std::vector<uint8_t> bytes((kElements + 60) * 4);
+  for (const size_t shift : {0u, 4u, 60u, 2u}) {
+    for (const size_t size : {kElements, kElements + 17, kElements - 1}) {
+      std::ranges::fill(bytes, uint8_t{5});
+      kernels().fill(0x01020304, {bytes.data() + 64 + shift, size, 1}, {1, size});
+      const auto element = [&](size_t i) { return load<uint32_t>(bytes.data() + 64 + shift + i * 4); };
+      size_t first_wrong = 0;
+      while (first_wrong < size && element(first_wrong) == 0x01020304) ++first_wrong;
+      EXPECT_EQ(first_wrong, size) << shift;
+      EXPECT_EQ(load<uint32_t>(bytes.data() + 60 + shift), 0x05050505u) << shift << " before";
+      EXPECT_EQ(element(size), 0x05050505u) << shift << " after";
+    }
+  }
+}
+
 TEST_P(VmvxElementwise, FillsAgreeInEveryShape) {
   for (const Problem& p : problems())
     for (const uint32_t value : {0xFFFFFFFFu, 0x12345678u}) {

@@ -369,6 +369,50 @@ TEST_P(VmvxModule, TheCallersModeIsRestored) {
   std::fesetround(FE_TONEAREST);
 }
 
+using Integers = std::vector<std::optional<int64_t>>;
+
+// Offsets and strides of three matrices, M, N, K, M0, N0, K0, flags.
+Integers product(std::initializer_list<std::optional<int64_t>> sizes, std::optional<int64_t> flags) {
+  Integers integers(6, std::nullopt);  // have no influence
+  integers.insert(integers.end(), sizes);
+  integers.push_back(flags);
+  return integers;
+}
+
+TEST(VmvxOperations, FollowFromSizes) {
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, 3, 5, 8, 8, 1}, 0x1)), 2u * 2 * 3 * 5 * 8 * 8);
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, 3, 5, 8, 8, 1}, 0x101)), 2u * 2 * 3 * 5 * 8 * 8)
+      << "accumulates";
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, 3, 5, 8, 8, 4}, 0x2)), 0u) << "integers";
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, 0, 5, 8, 8, 1}, 0x1)), 0u);
+  const Integers rows = {0, 4, 1, 0, 4, 1, 0, 4, 1, 6, 7};  // the sizes are last
+  for (const char* name : {"vmvx.add.2d.f32", "vmvx.exp.2d.f32", "vmvx.rsqrt.2d.f32"})
+    EXPECT_EQ(operations_of(name, rows), 42u) << name;
+  for (const char* name : {"vmvx.abs.2d.f32", "vmvx.neg.2d.f32", "vmvx.ceil.2d.f32", "vmvx.floor.2d.f32",
+                           "vmvx.add.2d.i32", "vmvx.copy.2d.x32", "vmvx.fill.2d.x32", "vmvx.pack"})
+    EXPECT_EQ(operations_of(name, rows), 0u) << name << " adds and multiplies no floats";
+}
+
+TEST(VmvxOperations, AreUnknownForWhatIsNotKnownOrNotPossible) {
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, std::nullopt, 5, 8, 8, 1}, 0x1)), std::nullopt);
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, 3, 5, 8, 8, 1}, std::nullopt)), std::nullopt);
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, 3, 5, 8, 8, 1}, 0x7)), std::nullopt) << "no such type";
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, -3, 5, 8, 8, 1}, 0x1)), std::nullopt);
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, 3, 5, 8, 8}, 0x1)), std::nullopt) << "one is missing";
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({2, 3, 5, 8, 8, 1, 1}, 0x1)), std::nullopt) << "one more";
+  EXPECT_EQ(operations_of("vmvx.mmt4d", Integers{1}), std::nullopt);
+  constexpr int64_t kHuge = int64_t{1} << 32;
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({kHuge, kHuge, 1, 1, 1, 1}, 0x1)), std::nullopt);
+  EXPECT_EQ(operations_of("vmvx.mmt4d", product({kHuge, kHuge / 2, 1, 1, 1, 1}, 0x1)), std::nullopt)
+      << "two operations for each product";
+  EXPECT_EQ(operations_of("vmvx.add.2d.f32", Integers{kHuge, kHuge}), std::nullopt);
+  EXPECT_EQ(operations_of("vmvx.add.2d.f32", Integers{-1, 1}), std::nullopt);
+  EXPECT_EQ(operations_of("vmvx.add.2d.f32", Integers{std::nullopt, 1}), std::nullopt);
+  EXPECT_EQ(operations_of("vmvx.add.2d.f32", Integers{1}), std::nullopt);
+  for (const char* name : {"vmvx.divide_by_three", "vmvx.", "vmvx", "other.add.2d.f32", "add.2d.f32", ""})
+    EXPECT_EQ(operations_of(name, Integers{1, 1}), std::nullopt) << name;
+}
+
 TEST(VmvxInstructionSets, AreFoundByName) {
   const std::vector<std::string_view> names = instruction_sets();
   ASSERT_FALSE(names.empty());

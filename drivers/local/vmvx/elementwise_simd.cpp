@@ -14,7 +14,7 @@
 #include "scalar.h"
 #include "simd.h"
 
-#if HWY_TARGET != HWY_SCALAR
+#if VMVX_HAS_KERNELS
 HWY_BEFORE_NAMESPACE();
 namespace halyard::local::vmvx::HWY_NAMESPACE {
 namespace {

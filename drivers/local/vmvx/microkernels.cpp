@@ -463,9 +463,9 @@ bool has_function(std::string_view name, std::string_view convention) {
 
 std::optional<uint64_t> operations_of(std::string_view name,
                                       std::span<const std::optional<int64_t>> integers) {
-  const auto product_of = [&](size_t first, size_t count) -> std::optional<uint64_t> {
+  const auto product_of = [&](size_t first, size_t count, uint64_t each) -> std::optional<uint64_t> {
     if (first + count > integers.size()) return std::nullopt;
-    uint64_t product = 1;
+    uint64_t product = each;
     for (const std::optional<int64_t>& size : integers.subspan(first, count))
       if (!size || *size < 0 || __builtin_mul_overflow(product, static_cast<uint64_t>(*size), &product))
         return std::nullopt;
@@ -473,19 +473,19 @@ std::optional<uint64_t> operations_of(std::string_view name,
   };
   if (name == "vmvx.mmt4d") {  // offsets and strides; m, n, k, m0, n0, k0; flags
     constexpr size_t kSizes = 6;
-    const std::optional<uint64_t> products = product_of(kSizes, 6);
-    if (!products || integers.size() != kSizes + 7 || !integers.back()) return std::nullopt;
+    const std::optional<uint64_t> operations = product_of(kSizes, 6, 2);
+    if (!operations || integers.size() != kSizes + 7 || !integers.back()) return std::nullopt;
     const auto type = std::ranges::find(kProductTypes, static_cast<uint32_t>(*integers.back()) & kTypeMask,
                                         &ProductType::flag);
     if (type == std::end(kProductTypes)) return std::nullopt;
-    return type->type == Mmt4dType::s8s8s32 ? 0 : 2 * *products;
+    return type->type == Mmt4dType::s8s8s32 ? 0 : *operations;
   }
   if (!has_function(name, "")) return std::nullopt;
   if (!name.ends_with(".2d.f32")) return 0;
   if (name == "vmvx.abs.2d.f32" || name == "vmvx.neg.2d.f32" || name == "vmvx.ceil.2d.f32" ||
       name == "vmvx.floor.2d.f32")
     return 0;
-  return integers.size() < 2 ? std::nullopt : product_of(integers.size() - 2, 2);  // the sizes are last
+  return integers.size() < 2 ? std::nullopt : product_of(integers.size() - 2, 2, 1);  // the sizes are last
 }
 
 }  // namespace halyard::local::vmvx

@@ -20,7 +20,7 @@
 #include "simd.h"
 #include "transpose-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR
+#if VMVX_HAS_KERNELS
 HWY_BEFORE_NAMESPACE();
 namespace halyard::local::vmvx::HWY_NAMESPACE {
 namespace {
@@ -64,7 +64,7 @@ HWY_INLINE hn::Vec<D> load_columns(D d, const hn::TFromD<D>* first,
 #endif
 }
 template <class D>
-HWY_INLINE void store_columns(D d, hn::Vec<D> value, hn::TFromD<D>* first,
+HWY_INLINE void store_columns([[maybe_unused]] D d, hn::Vec<D> value, hn::TFromD<D>* first,
                               [[maybe_unused]] hn::TFromD<D>* second) {
 #if HWY_TARGET <= HWY_AVX3
   const hn::Half<D> half;

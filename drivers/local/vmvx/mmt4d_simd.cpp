@@ -17,7 +17,7 @@
 #include "simd.h"
 #include "small_floats-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR
+#if VMVX_HAS_KERNELS
 HWY_BEFORE_NAMESPACE();
 namespace halyard::local::vmvx::HWY_NAMESPACE {
 namespace {

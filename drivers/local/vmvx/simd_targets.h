@@ -20,6 +20,10 @@
 // does not enable.
 #define VMVX_DOT(name, sum, a, b) asm(name " %2, %1, %0" : "+v"((sum).raw) : "v"((a).raw), "v"((b).raw))
 
+// Whether the target that is compiled has kernels. Those that Highway emulates (g++ 12 takes HWY_SCALAR, clang
+// HWY_EMU128) have none: no processor selects them, and the plain loops do the same.
+#define VMVX_HAS_KERNELS (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
+
 // A function that adds no kernels, for targets without any.
 #define VMVX_NO_KERNELS(function, parameters)     \
   namespace halyard::local::vmvx::HWY_NAMESPACE { \

@@ -9,7 +9,7 @@
 
 #include <hwy/highway.h>
 
-#if HWY_TARGET != HWY_SCALAR
+#if VMVX_HAS_KERNELS
 HWY_BEFORE_NAMESPACE();
 namespace halyard::local::vmvx::HWY_NAMESPACE {
 

@@ -172,7 +172,16 @@ llvm::Error check_exits(const llvm::LoopInfo& loops) {
 }  // namespace
 
 Pipeline::Pipeline(llvm::TargetMachine& machine)
-    : builder_(&machine), first_passes_(first_passes()), other_passes_(other_passes()) {
+#ifdef HALYARD_JIT_VERIFY
+    : builder_(&machine, {}, {}, &callbacks_),
+#else
+    : builder_(&machine),
+#endif
+      first_passes_(first_passes()),
+      other_passes_(other_passes()) {
+#ifdef HALYARD_JIT_VERIFY
+  verifying_.registerCallbacks(callbacks_, &modules_);
+#endif
   builder_.registerModuleAnalyses(modules_);
   builder_.registerCGSCCAnalyses(groups_);
   builder_.registerFunctionAnalyses(functions_);

@@ -3,6 +3,9 @@
 
 #include <llvm/IR/Module.h>
 #include <llvm/Passes/PassBuilder.h>
+#ifdef HALYARD_JIT_VERIFY
+#include <llvm/Passes/StandardInstrumentations.h>
+#endif
 #include <llvm/Target/TargetMachine.h>
 
 namespace halyard::jit {
@@ -21,6 +24,11 @@ class Pipeline {
   llvm::FunctionAnalysisManager functions_;
   llvm::CGSCCAnalysisManager groups_;
   llvm::ModuleAnalysisManager modules_;
+#ifdef HALYARD_JIT_VERIFY
+  // LLVM verifies a function after each pass: later passes may remove what an earlier one has made wrong.
+  llvm::PassInstrumentationCallbacks callbacks_;
+  llvm::VerifyInstrumentation verifying_{false};
+#endif
   llvm::PassBuilder builder_;
   llvm::FunctionPassManager first_passes_;
   llvm::FunctionPassManager other_passes_;

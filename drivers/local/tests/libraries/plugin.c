@@ -1,5 +1,6 @@
 /* A plugin for the tests of native executables, which provides the function "add_one" or,
- * with PROVIDES 0, none. Its options: `fail=N` makes loading fail with N, `add=N` adds N instead of 1. */
+ * with PROVIDES 0, none. Its options: `fail=N` makes loading fail with N, `add=N` adds N instead of 1. LACKS
+ * names a part that is null: plugin, header, load, unload or resolve. */
 #include "abi.h"
 
 #ifndef PROVIDES
@@ -8,6 +9,13 @@
 #ifndef VERSION
 #define VERSION 1
 #endif
+#ifndef SANITIZER
+#define SANITIZER 0
+#endif
+#ifndef LACKS
+#define LACKS 0
+#endif
+enum part { PLUGIN = 1, HEADER, LOAD, UNLOAD, RESOLVE };
 
 struct option {
   const char* key;
@@ -88,9 +96,10 @@ static size resolve(void* self, const struct resolve* wanted, u32* resolution) {
   return missing;
 }
 
-static const struct plugin_header header = {.version = VERSION, .name = "plugin"};
-static const struct plugin plugin = {&header, load, unload, resolve};
+static const struct plugin_header header = {.version = VERSION, .name = "plugin", .sanitizer = SANITIZER};
+static const struct plugin plugin = {LACKS == HEADER ? 0 : &header, LACKS == LOAD ? 0 : load,
+                                     LACKS == UNLOAD ? 0 : unload, LACKS == RESOLVE ? 0 : resolve};
 
 PUBLIC const struct plugin* iree_hal_executable_plugin_query(u32 version, void* reserved) {
-  return version == 1 && !reserved ? &plugin : 0;
+  return version == 1 && !reserved && LACKS != PLUGIN ? &plugin : 0;
 }

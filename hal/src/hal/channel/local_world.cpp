@@ -44,6 +44,7 @@ struct LocalWorld::State {
   std::list<std::weak_ptr<LocalGroup>> watched;  // groups with stop words or time limits
   std::thread watcher;
   bool ends = false;
+  bool is_left_to_watcher = false;  // which then destroys this object
 
   // Begins the queued parts of members whose group is known now. This may complete more splits.
   void begin_queued(LocalOutcome& outcome) {
@@ -87,7 +88,11 @@ struct LocalWorld::State {
     for (const auto& known : watched)
       if (known.lock() == member.group) return;
     watched.push_back(member.group);
-    if (!watcher.joinable()) watcher = std::thread([this] { look(); });
+    if (!watcher.joinable())
+      watcher = std::thread([this] {
+        look();
+        if (is_left_to_watcher) delete this;
+      });
   }
 
   // Polls, because stop words change without a call.
@@ -307,7 +312,7 @@ LocalWorld::~LocalWorld() {
   if (state_->watcher.get_id() == std::this_thread::get_id()) {
     // The last reference was dropped in a callback of the watcher, which must not wait for itself.
     state_->watcher.detach();
-    static_cast<void>(state_.release());
+    state_.release()->is_left_to_watcher = true;
     return;
   }
   state_->watcher.join();

@@ -148,7 +148,7 @@ Result<halyard_driver_note_t> negotiated_note(const LinkedDriver& driver) {
   std::string kinds;
   for (size_t i = 0; i < reply.kind_count; ++i) {
     if (i > 0) kinds += ',';
-    kinds += reply.kinds[i].name;
+    kinds += reply.kinds[i].name ? reply.kinds[i].name : "";
   }
   if (driver.name.size() >= sizeof note.library || kinds.size() >= sizeof note.kinds)
     return fail(Code::INCOMPATIBLE,

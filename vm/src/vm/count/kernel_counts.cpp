@@ -406,7 +406,11 @@ class Counter {
         scalar = unknown_scalar();
         continue;
       }
-      scalar.value += scalar.slope[d] * static_cast<int64_t>(trips);
+      // As at run time, 64 bits wrap, and 32 bits where the register has no more.
+      const uint64_t value =
+          static_cast<uint64_t>(scalar.value) + static_cast<uint64_t>(scalar.slope[d]) * trips;
+      scalar.value = slot.part == Slot::Part::whole ? static_cast<int32_t>(static_cast<uint32_t>(value))
+                                                    : static_cast<int64_t>(value);
       scalar.slope[d] = 0;
       scalar.varies &= ~(1u << dimension);
     }
