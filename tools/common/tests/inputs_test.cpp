@@ -92,6 +92,7 @@ TEST(Inputs, TensorsAsTextAndTheirBuffers) {
   EXPECT_EQ(given({"&2xi32=1,2"}, "r"), "buffer");
   EXPECT_HAS(given({"2xi32=1,2,3"}, "r"), "input 0 of the function");
   EXPECT_HAS(given({"5"}, "r"), "input 0 of the function");
+  EXPECT_EQ(given({"2xi32="}, "r"), "2xi32=0 0") << "no elements are zeros";
 }
 
 class InputFiles : public testing::Test {
@@ -156,14 +157,17 @@ TEST_F(InputFiles, ADeclaredTypeMustBeThatOfTheArray) {
 TEST_F(InputFiles, OfAFolderAreSortedByNumbers) {
   const std::filesystem::path arrays = folder_ / "arrays";
   std::filesystem::create_directory(arrays);
-  const char* const names[] = {"a.npy",      "a2.npy",  "a002b.npy", "a10.npy", "a10b2.npy",
-                               "a10b10.npy", "a11.npy", "a100.npy",  "b.npy",   "b1.npy"};
+  const char* const names[] = {"a.npy",   "a.npy.npy", "a2.npy",     "a002b.npy", "a9.npy",
+                               "a10.npy", "a10b2.npy", "a10b10.npy", "a11.npy",   "a100.npy",
+                               "ab.npy",  "b.npy",     "b1.npy"};
   for (size_t i = std::size(names); i-- > 0;) folder_.write(std::string("arrays/") + names[i], array("\1"));
   folder_.write("arrays/notes.txt", "no array");
   std::string sorted;
   const std::vector<std::string> texts = arrays_in(arrays).value();
   for (const std::string& text : texts) sorted += text.substr(arrays.string().size() + 2) + " ";
-  EXPECT_EQ(sorted, "a.npy a2.npy a002b.npy a10.npy a10b2.npy a10b10.npy a11.npy a100.npy b.npy b1.npy ");
+  EXPECT_EQ(sorted,
+            "a.npy a.npy.npy a2.npy a002b.npy a9.npy a10.npy a10b2.npy a10b10.npy a11.npy a100.npy ab.npy "
+            "b.npy b1.npy ");
   EXPECT_HAS(arrays_in(folder_ / "nothing").error().text, "cannot read the folder");
   std::filesystem::create_directory(folder_ / "empty");
   EXPECT_HAS(arrays_in(folder_ / "empty").error().text, "the folder has no file that ends in .npy");
