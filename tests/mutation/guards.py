@@ -63,7 +63,7 @@ GUARDS = {
     "jit/src/shared": Guard((FRONT, CODEGEN, "tests/halyard_jit_tests"), JIT, quick=JIT_QUICK),
     "drivers/local": Guard(("tests/halyard_local_tests",), (Tests("halyard_local_tests"),)),
     "tools/common": Guard(("bin/vm-run", "tests/halyard_tools_tests"),
-                          (Tests("halyard_tools_tests"), Tests("test_inputs.py"), Tests("test_results.py"), Tests("test_bad_input.py")),
+                          (Tests("halyard_tools_tests", "-Files.*"), Tests("halyard_tools_tests", "Files.*"), Tests("test_inputs.py"), Tests("test_results.py"), Tests("test_bad_input.py")),
                           needed=("bin/vm-as", LOCAL_DRIVER)),
     "tools/vm-serve": Guard(("tests/halyard_serve_tests", "bin/vm-serve"),
                             (Tests("halyard_serve_tests"), Tests("test_serve_protocol.py"), Tests("test_serve_clients.py")),

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <initializer_list>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/program_flags.h"
@@ -198,8 +199,7 @@ TEST_F(Programs, LoadersHaveTheOptionsOfLocalDevices) {
     program.is_profiled = is_profiled;
     std::string text;
     const ContextOptions options = context_options(parsed_flags(words), program).value();
-    for (const auto& [key, value] : options.loader_settings)
-      text += key + "=" + value + " ";
+    for (const auto& [key, value] : options.loader_settings) text += key + "=" + value + " ";
     return text;
   };
   EXPECT_EQ(settings({"--jit=off"}), "jit=off ");

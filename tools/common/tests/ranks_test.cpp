@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <initializer_list>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "in_child.h"
@@ -17,9 +18,9 @@ constexpr const Flag* kRankOwnFlags[] = {&kRankNames};
 constexpr FlagGroup kRankGroups[] = {{"", kRankOwnFlags}, {"Ranks", kRankFlags}};
 constexpr ToolDescription kRankTool = {"tool", "tool", "A tool.", kRankGroups, ""};
 
-Flags ranks_of(std::initializer_list<const char*> words) {
+Flags ranks_of(const std::vector<const char*>& words) {
   std::vector<const char*> arguments = {"tool"};
-  arguments.insert(arguments.end(), words);
+  arguments.insert(arguments.end(), words.begin(), words.end());
   return Flags::parse(kRankTool, static_cast<int>(arguments.size()), arguments.data()).value();
 }
 
@@ -54,14 +55,15 @@ TEST_F(Ranks, ComeFromFlagsBeforeTheLauncher) {
 }
 
 TEST_F(Ranks, WrongNumbersAreRefused) {
-  for (const auto& [words, part] :
-       std::initializer_list<std::pair<std::initializer_list<const char*>, const char*>>{
-           {{"--rank=1"}, "found rank 1 of 1; give both --rank and --rank_count"},
-           {{"--rank=4", "--rank_count=4"}, "found rank 4 of 4"},
-           {{"--rank_count=0"}, "found rank 0 of 0"},
-           {{"--rank=2147483648", "--rank_count=4"}, "2147483648"},
-           {{"--rank=0", "--rank_count=2147483648"}, "2147483648"},
-           {{"--rank=x"}, "--rank"}}) {
+  const std::pair<std::vector<const char*>, const char*> cases[] = {
+      {{"--rank=1"}, "found rank 1 of 1; give both --rank and --rank_count"},
+      {{"--rank=4", "--rank_count=4"}, "found rank 4 of 4"},
+      {{"--rank_count=0"}, "found rank 0 of 0"},
+      {{"--rank=2147483648", "--rank_count=4"}, "2147483648"},
+      {{"--rank=0", "--rank_count=2147483648"}, "2147483648"},
+      {{"--rank=x"}, "--rank"},
+  };
+  for (const auto& [words, part] : cases) {
     const Result<halyard_launch_t> rank = rank_of(ranks_of(words));
     ASSERT_FALSE(rank) << part;
     EXPECT_NE(rank.error().text.find(part), std::string::npos) << rank.error().text;
