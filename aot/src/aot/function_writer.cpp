@@ -252,6 +252,9 @@ FunctionWriter::Text FunctionWriter::expand(size_t step, std::string_view form) 
     if (kind == 'v') {
       const auto index = static_cast<size_t>(form[++i] - '0');
       text += fmt::format("v{}", instruction.operands[index].reg & vm::kRefOrdinalMask);
+    } else if (kind == 'p') {
+      const auto index = static_cast<size_t>(form[++i] - '0');
+      text += fmt::format("e{}", instruction.operands[index].reg & vm::kRefOrdinalMask);
     } else if (kind == 'L') {
       text += module_.bytecode_version() < 16 ? "1" : "0";
     } else if (kind == 'm') {
@@ -292,7 +295,8 @@ void FunctionWriter::write_step(size_t step) {
     case Form::Kind::own:
       return write_own(form.own, step);
     case Form::Kind::guarded:
-      if (plan_.has_checks || form.condition.find("$v0") == std::string_view::npos)
+      if (form.condition.find("$v0") == std::string_view::npos ||
+          (plan_.has_checks && loops_->is_checked(copy_, step)))
         fail_if(fmt::format("!({})", expand(step, form.condition)), expand(step, form.failure));
       [[fallthrough]];
     case Form::Kind::value:
@@ -303,6 +307,12 @@ void FunctionWriter::write_step(size_t step) {
         assign(variable_of(step, result), op.operands[result].bank, expand(step, form.text));
       return;
     case Form::Kind::attempt:
+      if (!loops_->is_checked(copy_, step)) {
+        const Text text = expand(step, list_access(instruction.op)->text);
+        if (!has_result) return line(text + ";");
+        if (!is_dead(step)) assign(variable_of(step, result), op.operands[result].bank, text);
+        return;
+      }
       if (!has_result) return check(expand(step, form.text));
       open("{");
       line(fmt::format("{} result = 0;", c_type(op.operands[result].bank)));
@@ -448,8 +458,9 @@ void FunctionWriter::fail(size_t step) {
 void FunctionWriter::branch_to(size_t block) { branch_if("", block); }
 
 void FunctionWriter::branch_if(std::string_view condition, size_t block) {
-  ++branches_[block];
-  line(fmt::format("{}goto b{};", condition, block));
+  const Text label = loops_->target(copy_, block_, block);
+  ++branches_[label];
+  line(fmt::format("{}goto {};", condition, label));
 }
 
 void FunctionWriter::write_moves(size_t block, size_t edge) {
@@ -704,13 +715,73 @@ void FunctionWriter::write_frame(Text&, Text& arrivals, Text& releases) {
   releases += fmt::format("{}--s->depth;\n", kIndent);
 }
 
+// Before a loop that is written twice.
+void FunctionWriter::write_guard(size_t copy) {
+  const UncheckedLoops::Copy& made = loops_->copies()[copy];
+  copy_ = made.parent;
+  open("{");
+  for (const Text& each : made.statements) line(each);
+  Text all;
+  for (const Text& each : made.conditions) all += fmt::format("{}{}", all.empty() ? "" : " && ", each);
+  for (const uint16_t each : made.lists) {
+    ref(each);
+    lists_.insert(each);
+  }
+  const size_t header = loops_->header(copy);
+  const Text unchecked = UncheckedLoops::label(copy, header);
+  const Text checked = UncheckedLoops::label(copy_, header);
+  open(fmt::format("if ({}) {{", all));
+  for (const uint16_t each : made.lists) line(fmt::format("e{0} = vm_list_values(r{0});", each));
+  line(fmt::format("goto {};", unchecked));
+  close();
+  close();
+  line(fmt::format("goto {};", checked));
+  ++branches_[unchecked];
+  ++branches_[checked];
+}
+
+// The blocks of the function, then those of each copy of a loop.
+std::vector<FunctionWriter::Chunk> FunctionWriter::write_chunks() {
+  std::vector<Chunk> chunks;
+  for (size_t copy = 0; copy < loops_->copies().size(); ++copy) {
+    for (size_t block = 0; block < flow_.blocks().size(); ++block) {
+      if (!variables_.is_reachable(block) || !loops_->contains(copy, block)) continue;
+      if (const std::optional<size_t> guarded = loops_->guarded(copy, block)) {
+        write_guard(*guarded);
+        chunks.push_back({UncheckedLoops::guard_label(copy, block), std::exchange(body_, {})});
+      }
+      copy_ = copy;
+      write_block(block);
+      chunks.push_back({UncheckedLoops::label(copy, block), std::exchange(body_, {})});
+    }
+  }
+  return chunks;
+}
+
+// A branch to the next chunk is not written, and a chunk to which nothing branches has no label.
+void FunctionWriter::join(std::vector<Chunk>& chunks, std::map<Text, size_t>& branches, Text& all) {
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    Text& text = chunks[i].text;
+    size_t next = i + 1;
+    while (next < chunks.size() && chunks[next].text.empty()) ++next;
+    if (next == chunks.size()) continue;
+    const Text fall = fmt::format("{}goto {};\n", kIndent, chunks[next].label);
+    if (!text.ends_with(fall) || (text.size() > fall.size() && text[text.size() - fall.size() - 1] != '\n'))
+      continue;
+    text.resize(text.size() - fall.size());
+    --branches[chunks[next].label];
+  }
+  for (const Chunk& chunk : chunks) {
+    if (branches[chunk.label] != 0) all += chunk.label + ":\n";
+    all += chunk.text;
+  }
+}
+
 Result<std::string> FunctionWriter::write() {
   has_refs_ |= leaves_once();
-  std::vector<Text> blocks;
-  for (size_t block = 0; block < flow_.blocks().size(); ++block) {
-    if (variables_.is_reachable(block)) write_block(block);
-    blocks.push_back(std::exchange(body_, {}));
-  }
+  loops_.emplace(plan_, function_, flow_, variables_,
+                 [&](const Variable& variable, Bank bank) { return read(variable, bank); });
+  std::vector<Chunk> chunks = write_chunks();
   if (error_) return std::unexpected(std::move(error_));
 
   // Parameters are the variables themselves where the types agree.
@@ -764,25 +835,12 @@ Result<std::string> FunctionWriter::write() {
       declarations +=
           fmt::format("{}vm_span v{} = {};\n", kIndent, each,
                       named.contains(name) ? fmt::format("vm_span_of({})", name) : "{NULL, 0, 0}");
+    if (lists_.contains(each)) declarations += fmt::format("{}unsigned char* e{} = NULL;\n", kIndent, each);
   }
   write_frame(declarations, arrivals, releases);
 
-  // A branch to the next block is not written, and a block to which nothing branches has no label.
-  for (size_t block = 0; block < blocks.size(); ++block) {
-    Text& text = blocks[block];
-    size_t next = block + 1;
-    while (next < blocks.size() && blocks[next].empty()) ++next;
-    const Text fall = fmt::format("{}goto b{};\n", kIndent, next);
-    if (!text.ends_with(fall) || (text.size() > fall.size() && text[text.size() - fall.size() - 1] != '\n'))
-      continue;
-    text.resize(text.size() - fall.size());
-    --branches_[next];
-  }
   Text labelled;
-  for (size_t block = 0; block < blocks.size(); ++block) {
-    if (branches_[block] != 0) labelled += fmt::format("b{}:\n", block);
-    labelled += blocks[block];
-  }
+  join(chunks, branches_, labelled);
   if (has_refs_) {
     if (labelled.ends_with(fmt::format("{}goto leave;\n", kIndent)) &&
         !labelled.ends_with(fmt::format("{0}{0}goto leave;\n", kIndent)))
