@@ -112,6 +112,21 @@ static int vm_too_deep(vm_state* s) {
   return vm_fail_with(s, 8, "calls are nested deeper than $", VM_MAX_DEPTH, 0, 0);
 }
 
+/*@@ vm_stop */
+/* Ends functions that return no status: all that are called from now on return at once. */
+static void vm_stop(vm_state* s) {
+  if (s->stopped != 0) return;
+  (void)vm_too_deep(s);
+  s->stopped = UINT32_MAX;
+}
+
+/*@@ vm_was_too_deep */
+/* The status of the first of them. */
+static int vm_was_too_deep(vm_state* s) {
+  s->stopped = 0;
+  return 8;
+}
+
 /*@@ vm_division_by_zero */
 static int vm_division_by_zero(vm_state* s) { return vm_fail(s, 3, "integer division by zero"); }
 

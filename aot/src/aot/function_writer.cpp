@@ -44,7 +44,8 @@ FunctionWriter::FunctionWriter(const Plan& plan, uint32_t function, const vm::Fl
       flow_(flow),
       types_(function_types(module_, function)),
       variables_(module_, function_, types_, flow),
-      registers_(argument_registers(types_.arguments)) {
+      registers_(argument_registers(types_.arguments)),
+      is_direct_(plan.direct.all.contains(function)) {
   // Only functions with refs have to release something when they leave.
   has_refs_ = types_.arguments.find('r') != std::string::npos;
   for (size_t block = 0; block < flow_.blocks().size(); ++block) {
@@ -59,7 +60,7 @@ FunctionWriter::FunctionWriter(const Plan& plan, uint32_t function, const vm::Fl
           for (size_t n = 0; n < value.regs.size(); ++n) has_refs_ |= (value.regs[n] & vm::kRefBit) != 0;
       }
   }
-  has_refs_ |= plan_.recursive.contains(index_);
+  has_refs_ |= plan_.recursive.contains(index_) && !is_direct_;
   find_spans();
 }
 
@@ -563,6 +564,8 @@ void FunctionWriter::call(size_t step) {
                     fmt::format("function {} states no calling convention, but this call passes it values; "
                                 "state the convention where the module is made",
                                 operands.callee));
+    if (plan_.direct.all.contains(operands.callee))
+      return write_direct_call(step, operands, call_types(module_, operands));
     callee = plan_.functions[operands.callee] + "(s";
   }
   write_call(step, operands, call_types(module_, operands), callee, is_outside);
@@ -598,6 +601,23 @@ void FunctionWriter::write_call(size_t step, const CallOperands& operands, const
   }
   check(callee + arguments + ")");
   take_results(step, operands, types.results, values, is_outside);
+  close();
+}
+
+// A call of a function that returns its result.
+void FunctionWriter::write_direct_call(size_t step, const CallOperands& operands, const Types& types) {
+  const bool is_bounded = plan_.direct.bounded.contains(operands.callee);
+  Text call = plan_.call(operands.callee);
+  if (is_direct_ && is_bounded)
+    call = fmt::format("{}(s, {}", plan_.functions[operands.callee],
+                       plan_.recursive.contains(index_) ? "left - 1" : "left");
+  open("{");
+  size_t values = 0;
+  for (const char type : types.arguments) call += ", " + read(variables_.at(step, values++), bank_of(type));
+  line(fmt::format("const {} q0 = {});", c_type(bank_of(types.results[0])), call));
+  if (is_bounded && !is_direct_) fail_if("s->stopped != 0", "vm_was_too_deep(s)");
+  if (operands.results.empty()) line("(void)q0;");
+  take_results(step, operands, types.results, values, false);
   close();
 }
 
@@ -682,6 +702,7 @@ void FunctionWriter::leave(size_t step) {
   size_t values = 0;
   for (size_t i = 0; i < types_.results.size(); ++i) {
     const char type = types_.results[i];
+    if (is_direct_) return line(fmt::format("return {};", read(variables_.at(step, 0), bank_of(type))));
     if (type != 'r') {
       line(fmt::format("*o{} = {};", i, read(variables_.at(step, values++), bank_of(type))));
       continue;
@@ -708,6 +729,11 @@ void FunctionWriter::write_block(size_t block) {
 
 void FunctionWriter::write_frame(Text&, Text& arrivals, Text& releases) {
   if (!plan_.recursive.contains(index_)) return;
+  if (is_direct_) {
+    arrivals +=
+        fmt::format("{0}if (left <= s->stopped) {{\n{0}{0}vm_stop(s);\n{0}{0}return 0;\n{0}}}\n", kIndent);
+    return;
+  }
   arrivals += fmt::format(
       "{0}++s->depth;\n{0}if (s->depth > VM_MAX_DEPTH) {{\n{0}{0}status = vm_too_deep(s);\n{0}{0}goto "
       "leave;\n{0}}}\n",
@@ -785,7 +811,7 @@ Result<std::string> FunctionWriter::write() {
   if (error_) return std::unexpected(std::move(error_));
 
   // Parameters are the variables themselves where the types agree.
-  Text parameters;
+  Text parameters = plan_.direct.bounded.contains(index_) ? ", uint32_t left" : "";
   Text arrivals;
   std::set<Text> named;
   for (size_t i = 0; i < types_.arguments.size(); ++i) {
@@ -808,7 +834,7 @@ Result<std::string> FunctionWriter::write() {
       arrivals += fmt::format("{}(void){};\n", kIndent, name);
   }
   arrivals += std::exchange(body_, {});
-  for (size_t i = 0; i < types_.results.size(); ++i)
+  for (size_t i = 0; i < types_.results.size() && !is_direct_; ++i)
     parameters += fmt::format(", {}* o{}", c_type(bank_of(types_.results[i])), i);
 
   std::set<Text> zeroed;
@@ -853,8 +879,9 @@ Result<std::string> FunctionWriter::write() {
   const bool uses_state =
       (all.find("(s, ") != Text::npos) || all.find("(s)") != Text::npos || all.find("s->") != Text::npos;
   if (!uses_state) arrivals.insert(0, fmt::format("{}(void)s;\n", kIndent));
-  return fmt::format("static int {}(vm_state* s{}) {{\n{}{}{}{}}}\n", plan_.functions[index_], parameters,
-                     declarations, declarations.empty() ? "" : "\n", arrivals, labelled);
+  return fmt::format("static {} {}(vm_state* s{}) {{\n{}{}{}{}}}\n",
+                     is_direct_ ? c_type(bank_of(types_.results[0])) : "int", plan_.functions[index_],
+                     parameters, declarations, declarations.empty() ? "" : "\n", arrivals, labelled);
 }
 
 }  // namespace halyard::aot

@@ -97,6 +97,7 @@ class FunctionWriter {
   // Calls.
   void write_call(size_t step, const CallOperands& operands, const Types& types, const Text& callee,
                   bool is_outside);
+  void write_direct_call(size_t step, const CallOperands& operands, const Types& types);
   void write_support_call(size_t step, const CallOperands& operands, const Text& callee);
   Text span(size_t step, const CallOperands& operands, std::string_view types, uint32_t count,
             size_t& argument, size_t& value);
@@ -117,6 +118,7 @@ class FunctionWriter {
   size_t block_ = 0;  // likewise
   size_t step_ = 0;   // likewise
   bool has_refs_ = false;
+  const bool is_direct_;
   Text body_;
   int depth_ = 1;
   std::set<Text> declared_[4];  // by Variable::Type
