@@ -14,7 +14,8 @@ namespace halyard::aot {
 
 struct DirectFunctions {
   std::set<uint32_t> all;
-  std::set<uint32_t> bounded;  // those whose calls may be nested too deep: they get the number of calls left
+  // Those whose calls may be nested too deep. They get the number of calls that may be nested in theirs.
+  std::set<uint32_t> bounded;
 };
 
 // Of the functions in `calls`, which has the functions that each calls, without those of `kept`, whose C has

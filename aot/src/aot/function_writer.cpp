@@ -607,10 +607,20 @@ void FunctionWriter::write_call(size_t step, const CallOperands& operands, const
 // A call of a function that returns its result.
 void FunctionWriter::write_direct_call(size_t step, const CallOperands& operands, const Types& types) {
   const bool is_bounded = plan_.direct.bounded.contains(operands.callee);
+  const bool is_recursive = plan_.recursive.contains(operands.callee);
   Text call = plan_.call(operands.callee);
-  if (is_direct_ && is_bounded)
-    call = fmt::format("{}(s, {}", plan_.functions[operands.callee],
-                       plan_.recursive.contains(index_) ? "left - 1" : "left");
+  if (is_direct_ && is_bounded) {
+    call = fmt::format("{}(s, {}", plan_.functions[operands.callee], is_recursive ? "left - 1" : "left");
+    // Later calls of the block come back at once if this one is the last that may be nested.
+    if (is_recursive && !std::exchange(has_left_, true)) {
+      open("if (left <= s->stopped) {");
+      line("vm_stop(s);");
+      line("return 0;");
+      close();
+    }
+  } else if (is_recursive) {
+    fail_if("s->depth >= VM_MAX_DEPTH", "vm_too_deep(s)");
+  }
   open("{");
   size_t values = 0;
   for (const char type : types.arguments) call += ", " + read(variables_.at(step, values++), bank_of(type));
@@ -720,6 +730,7 @@ void FunctionWriter::leave(size_t step) {
 
 void FunctionWriter::write_block(size_t block) {
   block_ = block;
+  has_left_ = false;
   const vm::Flow::Block& each = flow_.blocks()[block];
   for (size_t step = each.first_step; step < each.first_step + each.step_count; ++step) {
     step_ = step;
@@ -728,12 +739,7 @@ void FunctionWriter::write_block(size_t block) {
 }
 
 void FunctionWriter::write_frame(Text&, Text& arrivals, Text& releases) {
-  if (!plan_.recursive.contains(index_)) return;
-  if (is_direct_) {
-    arrivals +=
-        fmt::format("{0}if (left <= s->stopped) {{\n{0}{0}vm_stop(s);\n{0}{0}return 0;\n{0}}}\n", kIndent);
-    return;
-  }
+  if (!plan_.recursive.contains(index_) || is_direct_) return;
   arrivals += fmt::format(
       "{0}++s->depth;\n{0}if (s->depth > VM_MAX_DEPTH) {{\n{0}{0}status = vm_too_deep(s);\n{0}{0}goto "
       "leave;\n{0}}}\n",

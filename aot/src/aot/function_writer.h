@@ -118,6 +118,7 @@ class FunctionWriter {
   size_t block_ = 0;  // likewise
   size_t step_ = 0;   // likewise
   bool has_refs_ = false;
+  bool has_left_ = false;  // the block has compared the number of calls left
   const bool is_direct_;
   Text body_;
   int depth_ = 1;

@@ -222,7 +222,9 @@ Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_v
 }
 
 std::string Plan::call(uint32_t function) const {
-  return functions[function] + (direct.bounded.contains(function) ? "(s, VM_MAX_DEPTH - s->depth" : "(s");
+  if (!direct.bounded.contains(function)) return functions[function] + "(s";
+  return fmt::format("{}(s, VM_MAX_DEPTH - s->depth{}", functions[function],
+                     recursive.contains(function) ? " - 1" : "");
 }
 
 uint32_t Plan::constant(uint32_t ordinal) const {

@@ -95,6 +95,7 @@ std::string PublicFunction::definition(std::string_view prefix, bool has_tensors
   if (has_tensors) text += "  hal_drop_results(s);\n";
   text += begin;
   if (is_direct) {
+    if (is_bounded) text += "  if (s->depth >= VM_MAX_DEPTH) return vm_too_deep(s);\n";
     text += fmt::format("  r0 = {});\n", call);
     if (is_bounded) text += "  if (s->stopped != 0) status = vm_was_too_deep(s);\n";
   } else if (releases.empty() && !is_async) {
