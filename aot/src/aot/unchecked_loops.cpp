@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
+#include <ranges>
 
+#include "aot/c_text.h"
 #include "aot/forms.h"
 
 namespace halyard::aot {
@@ -181,7 +184,18 @@ bool UncheckedLoops::guard(size_t copy, size_t loop, const Effects& effects) {
     }
   }
   if (made.conditions.empty()) return false;
-  made.statements = ranges->statements();
+  // Without the statements of bounds that were not found in the end.
+  std::set<std::string, std::less<>> used;
+  const auto use = [&](std::string_view text) {
+    for (const std::string_view word : words_of(text)) used.emplace(word);
+  };
+  for (const std::string& each : made.conditions) use(each);
+  for (const std::string& each : ranges->statements() | std::views::reverse) {
+    const size_t name = std::string_view("const uint64_t ").size();
+    if (!used.contains(each.substr(name, each.find(' ', name) - name))) continue;
+    use(each);
+    made.statements.insert(made.statements.begin(), each);
+  }
   copies_.push_back(std::move(made));
   return true;
 }
