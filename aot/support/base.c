@@ -32,6 +32,20 @@ static inline uint64_t vm_bits_f64(double value) {
   return bits;
 }
 
+/*@@ vm_if_less */
+/* x < y ? a : b */
+static inline double vm_if_less(double x, double y, double a, double b) {
+  const uint64_t mask = 0 - (uint64_t)(x < y);
+  return vm_f64((vm_bits_f64(a) & mask) | (vm_bits_f64(b) & ~mask));
+}
+
+/*@@ vm_unless_nan */
+/* The value, or x if it is a NaN, which becomes quiet. */
+static inline float vm_unless_nan(float x, float value) {
+  const uint32_t mask = 0 - (uint32_t)(x != x);
+  return vm_f32((vm_bits_f32(x + x) & mask) | (vm_bits_f32(value) & ~mask));
+}
+
 /*@@ vm_pair */
 static inline uint64_t vm_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 
