@@ -777,7 +777,12 @@ std::vector<FunctionWriter::Chunk> FunctionWriter::write_chunks() {
   std::vector<Chunk> chunks;
   for (size_t copy = 0; copy < loops_->copies().size(); ++copy) {
     for (size_t block = 0; block < flow_.blocks().size(); ++block) {
-      if (!variables_.is_reachable(block) || !loops_->contains(copy, block)) continue;
+      if (!loops_->contains(copy, block)) continue;
+      // A failure whose status is never 0 branches to a block that nothing reaches.
+      if (!variables_.is_reachable(block)) {
+        chunks.push_back({UncheckedLoops::label(copy, block), {}});
+        continue;
+      }
       if (const std::optional<size_t> guarded = loops_->guarded(copy, block)) {
         write_guard(*guarded);
         chunks.push_back({UncheckedLoops::guard_label(copy, block), std::exchange(body_, {})});
@@ -787,6 +792,9 @@ std::vector<FunctionWriter::Chunk> FunctionWriter::write_chunks() {
       chunks.push_back({UncheckedLoops::label(copy, block), std::exchange(body_, {})});
     }
   }
+  // After a failure at the end of the last block.
+  const Text end = UncheckedLoops::label(0, flow_.blocks().size());
+  if (branches_.contains(end)) chunks.push_back({end, {}});
   return chunks;
 }
 

@@ -42,7 +42,9 @@ class UncheckedLoops {
   // The first one is the function itself.
   const std::vector<Copy>& copies() const { return copies_; }
   bool contains(size_t copy, size_t block) const {
-    return copy == 0 || loops_.all()[copies_[copy].loop].blocks[block];
+    if (copy == 0) return true;
+    const std::vector<bool>& blocks = loops_.all()[copies_[copy].loop].blocks;
+    return block < blocks.size() && blocks[block];
   }
   bool is_checked(size_t copy, size_t step) const { return !copies_[copy].steps.contains(step); }
   size_t header(size_t copy) const { return loops_.all()[copies_[copy].loop].header; }
