@@ -32,8 +32,8 @@ class Kernel:
             self.say("vm.return")
             return
         self.say("%r6 = vm.buffer.alloc %i16:17, %i9", "vm.buffer.fill.i32 %r5, %i12:13, %i14:15, %i10")
-        for form in (self.two_dimensions, self.recurrence):
-            if self.random.random() < 0.4:
+        for form, probability in ((self.two_dimensions, 0.4), (self.recurrence, 0.7)):
+            if self.random.random() < probability:
                 form()
         if self.random.random() < 0.5:
             # Loops of one shape, one after another, over one buffer: those that fusion takes.
