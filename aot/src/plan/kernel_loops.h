@@ -46,6 +46,8 @@ class CellType {
   // The text of a load or the value of a store, with the variable instead of the element.
   void load(std::string& text, MemoryId memory, std::string_view name) const;
   std::string stored(const Node& store) const;
+  // The variable as the value of a store.
+  std::string value(std::string_view name) const;
   // The load as a value of the variable's type.
   std::string loaded(std::string_view text) const;
 

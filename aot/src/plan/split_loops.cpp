@@ -107,6 +107,12 @@ void CellType::load(std::string& text, MemoryId memory, std::string_view name) c
   text = name;
 }
 
+std::string CellType::value(std::string_view name) const {
+  for (const FloatForm& form : kFloatForms)
+    if (form.type == name_) return fmt::format("{}{})", form.bits, name);
+  return std::string(name);
+}
+
 std::string CellType::loaded(std::string_view text) const {
   if (!name_.empty()) return std::string(text);
   const std::string_view from = text.substr(text.find("vm_get_"));
