@@ -7,7 +7,7 @@
 #include <set>
 
 #include "aot/c_text.h"
-#include "plan/kernel_loops.h"
+#include "plan/cells.h"
 
 namespace halyard::aot {
 
@@ -253,19 +253,6 @@ void rename(Nodes& nodes, MemoryId memory, const std::string& name, const CellTy
 }
 
 }  // namespace
-
-// Replaces "vm_get_32(@5@ + 4u * (size_t)v7)" by the name.
-void replace_load(std::string& text, MemoryId memory, std::string_view name) {
-  const size_t at = text.find(memory_name(memory));
-  const size_t begin = text.rfind("vm_get_", at);
-  int depth = 0;
-  size_t end = begin;
-  for (;; ++end) {
-    if (text[end] == '(') ++depth;
-    if (text[end] == ')' && --depth == 0) break;
-  }
-  text.replace(begin, end + 1 - begin, name);
-}
 
 void remove_unused(Nodes& nodes, const Values& values, const std::vector<ValueId>& results) {
   for (size_t before = SIZE_MAX;;) {
