@@ -1,13 +1,17 @@
-"""vm-cc where its programs run: other processors under qemu, Cortex-M boards, and WebAssembly in Node. What is not installed is left
+"""vm-cc where its programs run: other processors under qemu, Cortex-M boards, and WebAssembly in Node and in a page. What is not installed is left
 out, with the reason. The folders examples/firmware and examples/web are built and run; a keyword model fits into a small board."""
+import functools
+import http.server
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import threading
 
 import vmrun
+from browser import BROWSER, MISSING, Browser
 from test_vm_cc import STRICT, example_calls, prints_same
 
 # Name, compiler and its flags, emulator.
@@ -244,6 +248,35 @@ def check_web(checks, folder):
     done = subprocess.run(["make", "-s", "run", "VM_CC=" + os.path.join(vmrun.BIN, "vm-cc")], cwd=copy, capture_output=True, text=True, timeout=120)
     good = done.returncode == 0 and done.stdout.strip() == "10 40 90 160 250 360 490 640" and "warning:" not in done.stderr.replace("ExperimentalWarning", "")
     checks.check("examples/web", None if good else f"{done.returncode}: {done.stdout} {done.stderr}")
+    if not BROWSER:
+        return left_out("the page of examples/web", MISSING)
+    check_page(checks, copy, os.path.join(folder, "profile"))
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def check_page(checks, site, profile):
+    """The page computes when it is loaded, and again for each input."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser = Browser(profile)
+    try:
+        browser.call("Page.enable")
+        browser.call("Page.navigate", url=f"http://127.0.0.1:{server.server_address[1]}/index.html")
+        product = "document.getElementById('product')?.value"
+        browser.wait_for(f"{product}")
+        shown = browser.evaluate(product)
+        checks.check("the page shows the product", None if shown == "10 40 90 160 250 360 490 640" else shown)
+        browser.evaluate("{ const x = document.getElementById('x'); x.value = '0 -1 2 0.5 4 5 6 7'; x.dispatchEvent(new Event('input')); }")
+        shown = browser.evaluate(product)
+        checks.check("the page follows its inputs", None if shown == "0 -20 60 20 200 300 420 560" else shown)
+    finally:
+        browser.close()
+        server.shutdown()
+        server.server_close()
 
 
 def main(checks, folder):

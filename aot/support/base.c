@@ -32,6 +32,20 @@ static inline uint64_t vm_bits_f64(double value) {
   return bits;
 }
 
+/*@@ vm_if_less */
+/* x < y ? a : b */
+static inline double vm_if_less(double x, double y, double a, double b) {
+  const uint64_t mask = 0 - (uint64_t)(x < y);
+  return vm_f64((vm_bits_f64(a) & mask) | (vm_bits_f64(b) & ~mask));
+}
+
+/*@@ vm_unless_nan */
+/* The value, or x if it is a NaN, which becomes quiet. */
+static inline float vm_unless_nan(float x, float value) {
+  const uint32_t mask = 0 - (uint32_t)(x != x);
+  return vm_f32((vm_bits_f32(x + x) & mask) | (vm_bits_f32(value) & ~mask));
+}
+
 /*@@ vm_pair */
 static inline uint64_t vm_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 
@@ -112,6 +126,21 @@ static int vm_too_deep(vm_state* s) {
   return vm_fail_with(s, 8, "calls are nested deeper than $", VM_MAX_DEPTH, 0, 0);
 }
 
+/*@@ vm_stop */
+/* Ends functions that return no status: all that are called from now on return at once. */
+static void vm_stop(vm_state* s) {
+  if (s->stopped != 0) return;
+  (void)vm_too_deep(s);
+  s->stopped = UINT32_MAX;
+}
+
+/*@@ vm_was_too_deep */
+/* The status of the first of them. */
+static int vm_was_too_deep(vm_state* s) {
+  s->stopped = 0;
+  return 8;
+}
+
 /*@@ vm_division_by_zero */
 static int vm_division_by_zero(vm_state* s) { return vm_fail(s, 3, "integer division by zero"); }
 
@@ -127,6 +156,53 @@ static inline int vm_in_globals(uint32_t offset, uint32_t size) {
 static int vm_outside_globals(vm_state* s, uint32_t offset, uint32_t size) {
   return vm_fail_with(s, 11, "$ bytes at offset $ are not within the $ bytes of globals", size, offset,
                       VM_GLOBAL_BYTES);
+}
+
+/*@@ vm_lesser */
+static inline uint64_t vm_lesser(uint64_t x, uint64_t y) { return x < y ? x : y; }
+
+/*@@ vm_greater */
+static inline uint64_t vm_greater(uint64_t x, uint64_t y) { return x > y ? x : y; }
+
+/*@@ vm_most_sum */
+/* The functions vm_most_* compute what numbers in a loop are at most. `limit` is the greatest number of the
+ * type: the bound of what may wrap. Operands are bounds of numbers of the same type. */
+static inline uint64_t vm_most_sum(uint64_t x, uint64_t y, uint64_t limit) {
+  return x > limit - y ? limit : x + y;
+}
+
+/*@@ vm_most_product */
+/* Without division, so products of large numbers have the limit. */
+static inline uint64_t vm_most_product(uint64_t x, uint64_t y, uint64_t limit) {
+  if (x == 0 || y == 0) return 0;
+  return ((x | y) >> 32) != 0 || x * y > limit ? limit : x * y;
+}
+
+/*@@ vm_most_compared */
+/* A number that is less than one that is at most y (strict), or not greater. `half` is the greatest number
+ * that the comparison does not take for a negative one. */
+static inline uint64_t vm_most_compared(uint64_t y, int strict, uint64_t half) {
+  const uint64_t most = y < half ? y : half;
+  return strict && most != 0 ? most - 1 : most;
+}
+
+/*@@ vm_most_below */
+/* A number that is at most x and compared with y. */
+static inline uint64_t vm_most_below(uint64_t x, uint64_t y, int strict, uint64_t half) {
+  return x > half ? x : vm_lesser(x, vm_most_compared(y, strict, half));
+}
+
+/*@@ vm_most_counter */
+/* A counter that begins with `first` and grows by at most `step`, which a comparison with `bound` allows:
+ * of the counter before the step, or after it (is_late). */
+static inline uint64_t vm_most_counter(uint64_t first, uint64_t bound, int strict, uint64_t step, int is_late,
+                                       uint64_t half, uint64_t limit) {
+  uint64_t last = vm_most_compared(bound, strict, half);
+  if (!is_late) last = vm_most_sum(last, step, limit);
+  const uint64_t most = vm_greater(first, last);
+  /* Negative numbers would pass a signed comparison. */
+  if (half != limit && vm_most_sum(most, is_late ? step : 0, limit) > half) return limit;
+  return most;
 }
 
 /*@@ vm_divide_32 */

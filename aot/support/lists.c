@@ -13,7 +13,7 @@ typedef struct vm_element_value {
 typedef struct vm_list {
   vm_object object;
   vm_element_value* elements; /* of refs and variants; from the size on they are zero */
-  uint64_t* values;           /* of packed values, likewise */
+  unsigned char* values;      /* of packed values, likewise */
   uint32_t size;
   uint32_t capacity;
   uint8_t type;            /* of packed values; VM_NONE: refs or variants */
@@ -38,12 +38,18 @@ static int vm_check_list(vm_state* s, vm_ref object) {
   return vm_wrong_type(s, object, "a vm.list");
 }
 
+/*@@ vm_list_width */
+/* The bytes of a packed value. */
+static inline size_t vm_list_width(uint8_t type) {
+  return type == VM_I8 ? 1 : type == VM_I16 ? 2 : type == VM_I32 || type == VM_F32 ? 4 : 8;
+}
+
 /*@@ vm_list_grow */
 static int vm_list_grow(vm_state* s, vm_list* list, uint32_t capacity) {
   if (capacity > (1u << 28))
     return vm_fail_with(s, 8, "a list of $ elements exceeds the limit of $", capacity, 1u << 28, 0);
   if (capacity <= list->capacity) return 0;
-  const size_t width = list->type != VM_NONE ? sizeof *list->values : sizeof *list->elements;
+  const size_t width = list->type != VM_NONE ? vm_list_width(list->type) : sizeof *list->elements;
   const uint64_t bytes = (uint64_t)capacity * width;
   void* const old = list->type != VM_NONE ? (void*)list->values : (void*)list->elements;
   void* const grown = bytes < SIZE_MAX ? vm_allocate(s, (size_t)bytes) : NULL;
@@ -51,7 +57,7 @@ static int vm_list_grow(vm_state* s, vm_list* list, uint32_t capacity) {
   if (list->size != 0) memcpy(grown, old, list->size * width);
   vm_free(s, old);
   if (list->type != VM_NONE)
-    list->values = (uint64_t*)grown;
+    list->values = (unsigned char*)grown;
   else
     list->elements = (vm_element_value*)grown;
   list->capacity = capacity;
@@ -97,7 +103,7 @@ static int vm_list_resize(vm_state* s, vm_ref object, uint32_t size) {
   if (status != 0) return status;
   const uint32_t old = list->size;
   if (size < old && list->type != VM_NONE)
-    memset(list->values + size, 0, (old - size) * sizeof *list->values);
+    memset(list->values + size * vm_list_width(list->type), 0, (old - size) * vm_list_width(list->type));
   for (uint32_t i = size; i < old && list->type == VM_NONE; ++i) {
     const vm_ref dropped = list->elements[i].ref;
     memset(&list->elements[i], 0, sizeof list->elements[i]);
@@ -134,6 +140,14 @@ static uint64_t vm_convert(uint8_t from, uint64_t bits, uint8_t to, int legacy) 
   return 0;
 }
 
+/*@@ vm_list_packed */
+/* The bits of a packed value. */
+static uint64_t vm_list_packed(const vm_list* list, uint32_t index) {
+  uint64_t bits = 0;
+  memcpy(&bits, list->values + index * vm_list_width(list->type), vm_list_width(list->type));
+  return bits;
+}
+
 /*@@ vm_holds_refs */
 static int vm_holds_refs(vm_state* s) {
   return vm_fail(s, 9, "the list holds refs; expected a list of values or variants");
@@ -150,7 +164,7 @@ static int vm_list_get(vm_state* s, vm_ref object, uint32_t index, uint8_t as, i
   if (status != 0) return status;
   const vm_list* const list = vm_list_of(object);
   if (list->type != VM_NONE) {
-    *bits = vm_convert(list->type, list->values[index], as, legacy);
+    *bits = vm_convert(list->type, vm_list_packed(list, index), as, legacy);
     return 0;
   }
   if (list->ref_type != NULL) return vm_holds_refs(s);
@@ -170,7 +184,8 @@ static int vm_list_set(vm_state* s, vm_ref object, uint32_t index, uint8_t type,
   if (status != 0) return status;
   vm_list* const list = vm_list_of(object);
   if (list->type != VM_NONE) {
-    list->values[index] = vm_convert(type, bits, list->type, legacy);
+    bits = vm_convert(type, bits, list->type, legacy);
+    memcpy(list->values + index * vm_list_width(list->type), &bits, vm_list_width(list->type));
     return 0;
   }
   if (list->ref_type != NULL) return vm_holds_refs(s);
@@ -190,46 +205,54 @@ static inline int vm_list_has(vm_ref object, uint32_t index, uint8_t type) {
          index < vm_list_of(object)->size;
 }
 
-/*@@ vm_list_bits */
-static inline uint64_t* vm_list_bits(vm_ref object, uint32_t index) {
-  return &vm_list_of(object)->values[index];
-}
+/*@@ vm_list_values */
+static inline unsigned char* vm_list_values(vm_ref object) { return vm_list_of(object)->values; }
 
-/*@@ vm_list_read */
-/* Gives the bits of an element as a value of the type. */
-static inline int vm_list_read(vm_state* s, vm_ref list, uint32_t index, uint8_t type, int legacy,
-                               uint64_t* bits) {
-  *bits = 0;
-  if (!vm_list_has(list, index, type)) return vm_list_get(s, list, index, type, legacy, bits);
-  *bits = *vm_list_bits(list, index);
-  return 0;
+/*@@ vm_list_fits */
+/* Whether all elements up to this one are packed values of the type. */
+static inline int vm_list_fits(vm_ref object, uint64_t most, uint8_t type) {
+  return most <= UINT32_MAX && vm_list_has(object, (uint32_t)most, type);
 }
 
 /*@@ vm_list_get_i32 */
 static inline int vm_list_get_i32(vm_state* s, vm_ref list, uint32_t index, int legacy, uint32_t* value) {
-  uint64_t bits;
-  const int status = vm_list_read(s, list, index, VM_I32, legacy, &bits);
+  uint64_t bits = 0;
+  int status = 0;
+  if (vm_list_has(list, index, VM_I32))
+    bits = vm_get_32(vm_list_values(list) + (size_t)index * 4);
+  else
+    status = vm_list_get(s, list, index, VM_I32, legacy, &bits);
   *value = (uint32_t)bits;
   return status;
 }
 
 /*@@ vm_list_get_i64 */
 static inline int vm_list_get_i64(vm_state* s, vm_ref list, uint32_t index, int legacy, uint64_t* value) {
-  return vm_list_read(s, list, index, VM_I64, legacy, value);
+  if (!vm_list_has(list, index, VM_I64)) return vm_list_get(s, list, index, VM_I64, legacy, value);
+  *value = vm_get_64(vm_list_values(list) + (size_t)index * 8);
+  return 0;
 }
 
 /*@@ vm_list_get_f32 */
 static inline int vm_list_get_f32(vm_state* s, vm_ref list, uint32_t index, int legacy, float* value) {
-  uint64_t bits;
-  const int status = vm_list_read(s, list, index, VM_F32, legacy, &bits);
+  uint64_t bits = 0;
+  int status = 0;
+  if (vm_list_has(list, index, VM_F32))
+    bits = vm_get_32(vm_list_values(list) + (size_t)index * 4);
+  else
+    status = vm_list_get(s, list, index, VM_F32, legacy, &bits);
   *value = vm_f32((uint32_t)bits);
   return status;
 }
 
 /*@@ vm_list_get_f64 */
 static inline int vm_list_get_f64(vm_state* s, vm_ref list, uint32_t index, int legacy, double* value) {
-  uint64_t bits;
-  const int status = vm_list_read(s, list, index, VM_F64, legacy, &bits);
+  uint64_t bits = 0;
+  int status = 0;
+  if (vm_list_has(list, index, VM_F64))
+    bits = vm_get_64(vm_list_values(list) + (size_t)index * 8);
+  else
+    status = vm_list_get(s, list, index, VM_F64, legacy, &bits);
   *value = vm_f64(bits);
   return status;
 }
@@ -237,14 +260,14 @@ static inline int vm_list_get_f64(vm_state* s, vm_ref list, uint32_t index, int 
 /*@@ vm_list_set_i32 */
 static inline int vm_list_set_i32(vm_state* s, vm_ref list, uint32_t index, int legacy, uint32_t value) {
   if (!vm_list_has(list, index, VM_I32)) return vm_list_set(s, list, index, VM_I32, legacy, value);
-  *vm_list_bits(list, index) = value;
+  vm_set_32(vm_list_values(list) + (size_t)index * 4, value);
   return 0;
 }
 
 /*@@ vm_list_set_i64 */
 static inline int vm_list_set_i64(vm_state* s, vm_ref list, uint32_t index, int legacy, uint64_t value) {
   if (!vm_list_has(list, index, VM_I64)) return vm_list_set(s, list, index, VM_I64, legacy, value);
-  *vm_list_bits(list, index) = value;
+  vm_set_64(vm_list_values(list) + (size_t)index * 8, value);
   return 0;
 }
 
@@ -252,7 +275,7 @@ static inline int vm_list_set_i64(vm_state* s, vm_ref list, uint32_t index, int 
 static inline int vm_list_set_f32(vm_state* s, vm_ref list, uint32_t index, int legacy, float value) {
   if (!vm_list_has(list, index, VM_F32))
     return vm_list_set(s, list, index, VM_F32, legacy, vm_bits_f32(value));
-  *vm_list_bits(list, index) = vm_bits_f32(value);
+  vm_set_32(vm_list_values(list) + (size_t)index * 4, vm_bits_f32(value));
   return 0;
 }
 
@@ -260,7 +283,7 @@ static inline int vm_list_set_f32(vm_state* s, vm_ref list, uint32_t index, int 
 static inline int vm_list_set_f64(vm_state* s, vm_ref list, uint32_t index, int legacy, double value) {
   if (!vm_list_has(list, index, VM_F64))
     return vm_list_set(s, list, index, VM_F64, legacy, vm_bits_f64(value));
-  *vm_list_bits(list, index) = vm_bits_f64(value);
+  vm_set_64(vm_list_values(list) + (size_t)index * 8, vm_bits_f64(value));
   return 0;
 }
 

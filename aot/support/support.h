@@ -43,6 +43,7 @@ typedef struct vm_state {
   uint64_t numbers[4];
   void* user;
   uint32_t depth;
+  uint32_t stopped;
   uint64_t globals[2];
   void* refs[4];
   void* constants[4];

@@ -619,6 +619,50 @@ vm.func @pause(%i0: i32) -> (i32) {
 }
 
 // Needs a host that provides the imports; the test only checks that it is assembled and disassembled.
+// A constant that no register has, beside the result of a call, is still known after the call: it is not the
+// high half of the result.
+TEST(TextPrograms, ConstantsBesideResultsOfCalls) {
+  check_programs({R"(
+// run: narrow 5 -> i32=5 i32=6
+// run: constants 5 -> i32=5 i32=9
+// run: wide 5 -> i64=5 i32=10
+// run: beside 5 -> i64=5 i64=8
+vm.module @m
+vm.func @same(%i0: i32) -> (i32) {
+  vm.return %i0
+}
+vm.func @same_wide(%i0:1: i64) -> (i64) {
+  vm.return %i0:1
+}
+vm.func @narrow(%i0: i32) -> (i32, i32) {
+  %i1 = vm.const.i32 1
+  %i0 = vm.call @same(%i0)
+  %i3 = vm.add.i32 %i0, %i1
+  vm.return %i0, %i3
+}
+vm.func @constants(%i0: i32) -> (i32, i32) {
+  %i1 = vm.const.i32 1
+  %i0 = vm.call @same(%i0)
+  %i3 = vm.const.i32 8
+  %i3 = vm.add.i32 %i3, %i1
+  vm.return %i0, %i3
+}
+vm.func @wide(%i0:1: i64) -> (i64, i32) {
+  %i2 = vm.const.i32 5
+  %i0:1 = vm.call @same_wide(%i0:1)
+  %i3 = vm.trunc.i64.i32 %i0:1
+  %i3 = vm.add.i32 %i3, %i2
+  vm.return %i0:1, %i3
+}
+vm.func @beside(%i0:1: i64) -> (i64, i64) {
+  %i2:3 = vm.const.i64 3
+  %i0:1 = vm.call @same_wide(%i0:1)
+  %i4:5 = vm.add.i64 %i0:1, %i2:3
+  vm.return %i0:1, %i4:5
+}
+)"});
+}
+
 TEST(TextPrograms, VariadicAndYieldableImports) {
   const auto bytes = ASSERT_VALUE(assemble(R"(
 vm.module @spans

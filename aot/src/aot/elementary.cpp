@@ -62,8 +62,9 @@ Real power_of_two(const Real& nearest) {
   return Real::of(fmt::format("vm_f64((vm_bits_f64({}) + 1023) << 52)", nearest.text()), nearest);
 }
 Real less(const Real& x, const Real& y, const Real& then, const Real& other) {
-  return Real::of(fmt::format("{} < {} ? {} : {}", x.text(), y.text(), then.text(), other.text()), x, y, then,
-                  other);
+  // No branch, which keeps gcc from computing several elements at once.
+  return Real::of(fmt::format("vm_if_less({}, {}, {}, {})", x.text(), y.text(), then.text(), other.text()), x,
+                  y, then, other);
 }
 Real magnitude(const Real& x) { return Real::of(fmt::format("fabs({})", x.text()), x); }
 Real copy_sign(const Real& x, const Real& y) {
@@ -73,7 +74,7 @@ Real copy_sign(const Real& x, const Real& y) {
 template <typename Function>
 std::string part(std::string_view name, Function function) {
   Statements statements;
-  const Real result = function(Real(statements, "(double)x"));
+  const Real result = function(Real(statements, "wide"));
   // The templates compute powers that a short polynomial does not use.
   std::vector<bool> used(statements.size());
   used[result.index()] = true;
@@ -83,8 +84,8 @@ std::string part(std::string_view name, Function function) {
   for (size_t i = 0; i < statements.size(); ++i)
     if (used[i]) text += fmt::format("    const double t{} = {};\n", i, statements[i].expression);
   return fmt::format(
-      "/*@@ {0} */\nstatic inline float {0}(float x)\n{{\n    if (x != x) return x + x;\n{1}    return "
-      "(float){2};\n}}\n\n",
+      "/*@@ {0} */\nstatic inline float {0}(float x)\n{{\n    const double wide = (double)x;\n{1}    return "
+      "vm_unless_nan(x, (float){2});\n}}\n\n",
       name, text, result.text());
 }
 

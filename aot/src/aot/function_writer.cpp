@@ -44,7 +44,8 @@ FunctionWriter::FunctionWriter(const Plan& plan, uint32_t function, const vm::Fl
       flow_(flow),
       types_(function_types(module_, function)),
       variables_(module_, function_, types_, flow),
-      registers_(argument_registers(types_.arguments)) {
+      registers_(argument_registers(types_.arguments)),
+      is_direct_(plan.direct.all.contains(function)) {
   // Only functions with refs have to release something when they leave.
   has_refs_ = types_.arguments.find('r') != std::string::npos;
   for (size_t block = 0; block < flow_.blocks().size(); ++block) {
@@ -59,7 +60,7 @@ FunctionWriter::FunctionWriter(const Plan& plan, uint32_t function, const vm::Fl
           for (size_t n = 0; n < value.regs.size(); ++n) has_refs_ |= (value.regs[n] & vm::kRefBit) != 0;
       }
   }
-  has_refs_ |= plan_.recursive.contains(index_);
+  has_refs_ |= plan_.recursive.contains(index_) && !is_direct_;
   find_spans();
 }
 
@@ -252,6 +253,9 @@ FunctionWriter::Text FunctionWriter::expand(size_t step, std::string_view form) 
     if (kind == 'v') {
       const auto index = static_cast<size_t>(form[++i] - '0');
       text += fmt::format("v{}", instruction.operands[index].reg & vm::kRefOrdinalMask);
+    } else if (kind == 'p') {
+      const auto index = static_cast<size_t>(form[++i] - '0');
+      text += fmt::format("e{}", instruction.operands[index].reg & vm::kRefOrdinalMask);
     } else if (kind == 'L') {
       text += module_.bytecode_version() < 16 ? "1" : "0";
     } else if (kind == 'm') {
@@ -292,7 +296,8 @@ void FunctionWriter::write_step(size_t step) {
     case Form::Kind::own:
       return write_own(form.own, step);
     case Form::Kind::guarded:
-      if (plan_.has_checks || form.condition.find("$v0") == std::string_view::npos)
+      if (form.condition.find("$v0") == std::string_view::npos ||
+          (plan_.has_checks && loops_->is_checked(copy_, step)))
         fail_if(fmt::format("!({})", expand(step, form.condition)), expand(step, form.failure));
       [[fallthrough]];
     case Form::Kind::value:
@@ -303,6 +308,12 @@ void FunctionWriter::write_step(size_t step) {
         assign(variable_of(step, result), op.operands[result].bank, expand(step, form.text));
       return;
     case Form::Kind::attempt:
+      if (!loops_->is_checked(copy_, step)) {
+        const Text text = expand(step, list_access(instruction.op)->text);
+        if (!has_result) return line(text + ";");
+        if (!is_dead(step)) assign(variable_of(step, result), op.operands[result].bank, text);
+        return;
+      }
       if (!has_result) return check(expand(step, form.text));
       open("{");
       line(fmt::format("{} result = 0;", c_type(op.operands[result].bank)));
@@ -448,8 +459,9 @@ void FunctionWriter::fail(size_t step) {
 void FunctionWriter::branch_to(size_t block) { branch_if("", block); }
 
 void FunctionWriter::branch_if(std::string_view condition, size_t block) {
-  ++branches_[block];
-  line(fmt::format("{}goto b{};", condition, block));
+  const Text label = loops_->target(copy_, block_, block);
+  ++branches_[label];
+  line(fmt::format("{}goto {};", condition, label));
 }
 
 void FunctionWriter::write_moves(size_t block, size_t edge) {
@@ -552,6 +564,8 @@ void FunctionWriter::call(size_t step) {
                     fmt::format("function {} states no calling convention, but this call passes it values; "
                                 "state the convention where the module is made",
                                 operands.callee));
+    if (plan_.direct.all.contains(operands.callee))
+      return write_direct_call(step, operands, call_types(module_, operands));
     callee = plan_.functions[operands.callee] + "(s";
   }
   write_call(step, operands, call_types(module_, operands), callee, is_outside);
@@ -587,6 +601,33 @@ void FunctionWriter::write_call(size_t step, const CallOperands& operands, const
   }
   check(callee + arguments + ")");
   take_results(step, operands, types.results, values, is_outside);
+  close();
+}
+
+// A call of a function that returns its result.
+void FunctionWriter::write_direct_call(size_t step, const CallOperands& operands, const Types& types) {
+  const bool is_bounded = plan_.direct.bounded.contains(operands.callee);
+  const bool is_recursive = plan_.recursive.contains(operands.callee);
+  Text call = plan_.call(operands.callee);
+  if (is_direct_ && is_bounded) {
+    call = fmt::format("{}(s, {}", plan_.functions[operands.callee], is_recursive ? "left - 1" : "left");
+    // Later calls of the block come back at once if this one is the last that may be nested.
+    if (is_recursive && !std::exchange(has_left_, true)) {
+      open("if (left <= s->stopped) {");
+      line("vm_stop(s);");
+      line("return 0;");
+      close();
+    }
+  } else if (is_recursive) {
+    fail_if("s->depth >= VM_MAX_DEPTH", "vm_too_deep(s)");
+  }
+  open("{");
+  size_t values = 0;
+  for (const char type : types.arguments) call += ", " + read(variables_.at(step, values++), bank_of(type));
+  line(fmt::format("const {} q0 = {});", c_type(bank_of(types.results[0])), call));
+  if (is_bounded && !is_direct_) fail_if("s->stopped != 0", "vm_was_too_deep(s)");
+  if (operands.results.empty()) line("(void)q0;");
+  take_results(step, operands, types.results, values, false);
   close();
 }
 
@@ -671,6 +712,7 @@ void FunctionWriter::leave(size_t step) {
   size_t values = 0;
   for (size_t i = 0; i < types_.results.size(); ++i) {
     const char type = types_.results[i];
+    if (is_direct_) return line(fmt::format("return {};", read(variables_.at(step, 0), bank_of(type))));
     if (type != 'r') {
       line(fmt::format("*o{} = {};", i, read(variables_.at(step, values++), bank_of(type))));
       continue;
@@ -688,6 +730,7 @@ void FunctionWriter::leave(size_t step) {
 
 void FunctionWriter::write_block(size_t block) {
   block_ = block;
+  has_left_ = false;
   const vm::Flow::Block& each = flow_.blocks()[block];
   for (size_t step = each.first_step; step < each.first_step + each.step_count; ++step) {
     step_ = step;
@@ -696,7 +739,7 @@ void FunctionWriter::write_block(size_t block) {
 }
 
 void FunctionWriter::write_frame(Text&, Text& arrivals, Text& releases) {
-  if (!plan_.recursive.contains(index_)) return;
+  if (!plan_.recursive.contains(index_) || is_direct_) return;
   arrivals += fmt::format(
       "{0}++s->depth;\n{0}if (s->depth > VM_MAX_DEPTH) {{\n{0}{0}status = vm_too_deep(s);\n{0}{0}goto "
       "leave;\n{0}}}\n",
@@ -704,17 +747,85 @@ void FunctionWriter::write_frame(Text&, Text& arrivals, Text& releases) {
   releases += fmt::format("{}--s->depth;\n", kIndent);
 }
 
+// Before a loop that is written twice.
+void FunctionWriter::write_guard(size_t copy) {
+  const UncheckedLoops::Copy& made = loops_->copies()[copy];
+  copy_ = made.parent;
+  open("{");
+  for (const Text& each : made.statements) line(each);
+  Text all;
+  for (const Text& each : made.conditions) all += fmt::format("{}{}", all.empty() ? "" : " && ", each);
+  for (const uint16_t each : made.lists) {
+    ref(each);
+    lists_.insert(each);
+  }
+  const size_t header = loops_->header(copy);
+  const Text unchecked = UncheckedLoops::label(copy, header);
+  const Text checked = UncheckedLoops::label(copy_, header);
+  open(fmt::format("if ({}) {{", all));
+  for (const uint16_t each : made.lists) line(fmt::format("e{0} = vm_list_values(r{0});", each));
+  line(fmt::format("goto {};", unchecked));
+  close();
+  close();
+  line(fmt::format("goto {};", checked));
+  ++branches_[unchecked];
+  ++branches_[checked];
+}
+
+// The blocks of the function, then those of each copy of a loop.
+std::vector<FunctionWriter::Chunk> FunctionWriter::write_chunks() {
+  std::vector<Chunk> chunks;
+  for (size_t copy = 0; copy < loops_->copies().size(); ++copy) {
+    for (size_t block = 0; block < flow_.blocks().size(); ++block) {
+      if (!loops_->contains(copy, block)) continue;
+      // A failure whose status is never 0 branches to a block that nothing reaches.
+      if (!variables_.is_reachable(block)) {
+        chunks.push_back({UncheckedLoops::label(copy, block), {}});
+        continue;
+      }
+      if (const std::optional<size_t> guarded = loops_->guarded(copy, block)) {
+        write_guard(*guarded);
+        chunks.push_back({UncheckedLoops::guard_label(copy, block), std::exchange(body_, {})});
+      }
+      copy_ = copy;
+      write_block(block);
+      chunks.push_back({UncheckedLoops::label(copy, block), std::exchange(body_, {})});
+    }
+  }
+  // After a failure at the end of the last block.
+  const Text end = UncheckedLoops::label(0, flow_.blocks().size());
+  if (branches_.contains(end)) chunks.push_back({end, {}});
+  return chunks;
+}
+
+// A branch to the next chunk is not written, and a chunk to which nothing branches has no label.
+void FunctionWriter::join(std::vector<Chunk>& chunks, std::map<Text, size_t>& branches, Text& all) {
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    Text& text = chunks[i].text;
+    size_t next = i + 1;
+    while (next < chunks.size() && chunks[next].text.empty()) ++next;
+    if (next == chunks.size()) continue;
+    const Text fall = fmt::format("{}goto {};\n", kIndent, chunks[next].label);
+    if (!text.ends_with(fall) || (text.size() > fall.size() && text[text.size() - fall.size() - 1] != '\n'))
+      continue;
+    text.resize(text.size() - fall.size());
+    --branches[chunks[next].label];
+  }
+  for (const Chunk& chunk : chunks) {
+    if (branches[chunk.label] != 0) all += chunk.label + ":\n";
+    all += chunk.text;
+  }
+}
+
 Result<std::string> FunctionWriter::write() {
   has_refs_ |= leaves_once();
-  std::vector<Text> blocks;
-  for (size_t block = 0; block < flow_.blocks().size(); ++block) {
-    if (variables_.is_reachable(block)) write_block(block);
-    blocks.push_back(std::exchange(body_, {}));
-  }
+  loops_.emplace(plan_, function_, flow_, variables_,
+                 [&](const Variable& variable, Bank bank) { return read(variable, bank); });
+  std::vector<Chunk> chunks = write_chunks();
   if (error_) return std::unexpected(std::move(error_));
 
   // Parameters are the variables themselves where the types agree.
-  Text parameters;
+  Text parameters = plan_.direct.bounded.contains(index_) ? ", uint32_t left" : "";
   Text arrivals;
   std::set<Text> named;
   for (size_t i = 0; i < types_.arguments.size(); ++i) {
@@ -737,7 +848,7 @@ Result<std::string> FunctionWriter::write() {
       arrivals += fmt::format("{}(void){};\n", kIndent, name);
   }
   arrivals += std::exchange(body_, {});
-  for (size_t i = 0; i < types_.results.size(); ++i)
+  for (size_t i = 0; i < types_.results.size() && !is_direct_; ++i)
     parameters += fmt::format(", {}* o{}", c_type(bank_of(types_.results[i])), i);
 
   std::set<Text> zeroed;
@@ -764,25 +875,12 @@ Result<std::string> FunctionWriter::write() {
       declarations +=
           fmt::format("{}vm_span v{} = {};\n", kIndent, each,
                       named.contains(name) ? fmt::format("vm_span_of({})", name) : "{NULL, 0, 0}");
+    if (lists_.contains(each)) declarations += fmt::format("{}unsigned char* e{} = NULL;\n", kIndent, each);
   }
   write_frame(declarations, arrivals, releases);
 
-  // A branch to the next block is not written, and a block to which nothing branches has no label.
-  for (size_t block = 0; block < blocks.size(); ++block) {
-    Text& text = blocks[block];
-    size_t next = block + 1;
-    while (next < blocks.size() && blocks[next].empty()) ++next;
-    const Text fall = fmt::format("{}goto b{};\n", kIndent, next);
-    if (!text.ends_with(fall) || (text.size() > fall.size() && text[text.size() - fall.size() - 1] != '\n'))
-      continue;
-    text.resize(text.size() - fall.size());
-    --branches_[next];
-  }
   Text labelled;
-  for (size_t block = 0; block < blocks.size(); ++block) {
-    if (branches_[block] != 0) labelled += fmt::format("b{}:\n", block);
-    labelled += blocks[block];
-  }
+  join(chunks, branches_, labelled);
   if (has_refs_) {
     if (labelled.ends_with(fmt::format("{}goto leave;\n", kIndent)) &&
         !labelled.ends_with(fmt::format("{0}{0}goto leave;\n", kIndent)))
@@ -795,8 +893,9 @@ Result<std::string> FunctionWriter::write() {
   const bool uses_state =
       (all.find("(s, ") != Text::npos) || all.find("(s)") != Text::npos || all.find("s->") != Text::npos;
   if (!uses_state) arrivals.insert(0, fmt::format("{}(void)s;\n", kIndent));
-  return fmt::format("static int {}(vm_state* s{}) {{\n{}{}{}{}}}\n", plan_.functions[index_], parameters,
-                     declarations, declarations.empty() ? "" : "\n", arrivals, labelled);
+  return fmt::format("static {} {}(vm_state* s{}) {{\n{}{}{}{}}}\n",
+                     is_direct_ ? c_type(bank_of(types_.results[0])) : "int", plan_.functions[index_],
+                     parameters, declarations, declarations.empty() ? "" : "\n", arrivals, labelled);
 }
 
 }  // namespace halyard::aot

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "aot/forms.h"
 #include "aot/plan.h"
 #include "aot/signature.h"
+#include "aot/unchecked_loops.h"
 #include "aot/variables.h"
 #include "vm/decode/flow.h"
 
@@ -45,6 +47,12 @@ class FunctionWriter {
   virtual void fail_if(std::string_view condition, std::string_view failure);
 
   // ---- what does not
+
+  // The text of a block or of a guard, with its label.
+  struct Chunk {
+    Text label;
+    Text text;
+  };
 
   void find_spans();
   void write_block(size_t block);
@@ -81,11 +89,15 @@ class FunctionWriter {
   void go(size_t block, size_t edge);
   void write_moves(size_t block, size_t edge);
   void branch_to(size_t block);
+  void write_guard(size_t copy);
+  std::vector<Chunk> write_chunks();
+  static void join(std::vector<Chunk>& chunks, std::map<Text, size_t>& branches, Text& all);
   Text leaves() const;
 
   // Calls.
   void write_call(size_t step, const CallOperands& operands, const Types& types, const Text& callee,
                   bool is_outside);
+  void write_direct_call(size_t step, const CallOperands& operands, const Types& types);
   void write_support_call(size_t step, const CallOperands& operands, const Text& callee);
   Text span(size_t step, const CallOperands& operands, std::string_view types, uint32_t count,
             size_t& argument, size_t& value);
@@ -101,16 +113,21 @@ class FunctionWriter {
   const Variables variables_;
   std::vector<uint16_t> registers_;  // of the arguments
 
-  size_t block_ = 0;  // the current one
+  std::optional<UncheckedLoops> loops_;
+  size_t copy_ = 0;   // of a loop, the current one
+  size_t block_ = 0;  // likewise
   size_t step_ = 0;   // likewise
   bool has_refs_ = false;
+  bool has_left_ = false;  // the block has compared the number of calls left
+  const bool is_direct_;
   Text body_;
   int depth_ = 1;
   std::set<Text> declared_[4];  // by Variable::Type
   std::set<Text> read_;         // the variables that something reads, by name
   std::set<uint16_t> refs_;
-  std::map<size_t, size_t> branches_;  // to each block
-  std::set<uint16_t> spans_;           // the refs whose bytes are in local variables
+  std::map<Text, size_t> branches_;  // to each label
+  std::set<uint16_t> spans_;         // the refs whose bytes are in local variables
+  std::set<uint16_t> lists_;         // the refs whose values are in local variables
   Status error_;
 };
 

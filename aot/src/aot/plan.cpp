@@ -212,8 +212,19 @@ Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_v
     plan.functions[function] = name.empty() ? fmt::format("{}fn{}", begin, function)
                                             : fmt::format("{}fn{}_{}", begin, function, identifier(name));
   }
-  plan.recursive = cycles(std::move(calls));
+  plan.recursive = cycles(calls);
+  // Kernels are called through a table, and programs over a host have places and limits of its own.
+  std::set<uint32_t> kept;
+  if (role == Role::kernels)
+    for (const vm::Export& each : module.exports()) kept.insert(each.function);
+  if (role != Role::program) plan.direct = direct_functions(module, calls, plan.recursive, kept);
   return plan;
+}
+
+std::string Plan::call(uint32_t function) const {
+  if (!direct.bounded.contains(function)) return functions[function] + "(s";
+  return fmt::format("{}(s, VM_MAX_DEPTH - s->depth{}", functions[function],
+                     recursive.contains(function) ? " - 1" : "");
 }
 
 uint32_t Plan::constant(uint32_t ordinal) const {

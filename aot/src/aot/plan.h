@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "aot/direct_functions.h"
 #include "aot/signature.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/object/type_registry.h"
@@ -37,11 +38,14 @@ struct Plan {
   bool has_checks = true;              // of bounds, in loads and stores
   uint32_t first_constant = 0;         // the index of the first of them among all constants of the program
   std::set<uint32_t> recursive;        // functions that may call themselves
+  DirectFunctions direct;              // functions that return their result
 
   // The functions that exports reach. Fails for functions that the verifier refuses, and for imports that
   // cannot be had.
   static Result<Plan> of(const vm::BytecodeModule& module, Role role, std::string_view prefix);
 
+  // The first arguments of a call of a function from one that returns a status: "(s".
+  std::string call(uint32_t function) const;
   // The index of a constant among all constants of the program.
   uint32_t constant(uint32_t ordinal) const;
   // The descriptor of a type for checks of refs: "&vm_buffer_type", or "NULL" for a type that no ref has. Of

@@ -58,7 +58,7 @@ std::string PublicFunction::prototype(std::string_view prefix) const {
 // Arguments become refs one after another; each is released if a later one fails.
 std::string PublicFunction::definition(std::string_view prefix, bool has_tensors) const {
   std::string text = prototype(prefix) + " {\n";
-  std::string call = callee + "(s";
+  std::string call = this->call;
   std::string begin;
   std::string results;
   std::string releases;
@@ -82,7 +82,7 @@ std::string PublicFunction::definition(std::string_view prefix, bool has_tensors
   for (size_t i = 0; i < types.results.size(); ++i) {
     const char type = types.results[i];
     text += fmt::format("  {} r{} = 0;\n", outside(type).inside, i);
-    call += fmt::format(", &r{}", i);
+    if (!is_direct) call += fmt::format(", &r{}", i);
     results +=
         type == 'r'
             ? fmt::format(
@@ -94,7 +94,11 @@ std::string PublicFunction::definition(std::string_view prefix, bool has_tensors
   text += "  int status = 0;\n";
   if (has_tensors) text += "  hal_drop_results(s);\n";
   text += begin;
-  if (releases.empty() && !is_async) {
+  if (is_direct) {
+    if (is_bounded) text += "  if (s->depth >= VM_MAX_DEPTH) return vm_too_deep(s);\n";
+    text += fmt::format("  r0 = {});\n", call);
+    if (is_bounded) text += "  if (s->stopped != 0) status = vm_was_too_deep(s);\n";
+  } else if (releases.empty() && !is_async) {
     text += fmt::format("  status = {});\n", call);
   } else {
     text +=
@@ -132,7 +136,9 @@ Result<std::vector<PublicFunction>> public_functions(const Plan& plan, std::stri
     }
     PublicFunction made = {.name = each.name,
                            .symbol = plan.prefix + "_" + identifier(each.name),
-                           .callee = plan.functions[each.function],
+                           .call = plan.call(each.function),
+                           .is_direct = plan.direct.all.contains(each.function),
+                           .is_bounded = plan.direct.bounded.contains(each.function),
                            .types = function_types(plan.module, each.function)};
     if (has_refs(made.types) && !has_tensors)
       return fail(

@@ -13,7 +13,9 @@ namespace halyard::aot {
 struct PublicFunction {
   std::string_view name;  // of the export
   std::string symbol;
-  std::string callee;     // the function of bytecode
+  std::string call;        // of the function of bytecode: its name and first arguments
+  bool is_direct = false;  // it returns its result
+  bool is_bounded = false;
   Types types;            // without the fences of an asynchronous function
   bool is_async = false;  // the callee also takes a fence to wait for and one to signal
 

@@ -306,6 +306,18 @@ Variable Variables::argument(uint16_t reg, Bank bank) const {
   return vm::is_wide(bank) ? wide(low, entries_[0][reg + 1u]) : narrow(low);
 }
 
+std::optional<Variable> Variables::at_entry(size_t block, uint16_t reg, Bank bank) const {
+  const std::vector<Node>& nodes = entries_[block];
+  if (reg >= nodes.size() || nodes[reg] == kNone) return {};
+  if (!vm::is_wide(bank)) return is_wide(nodes[reg]) ? std::nullopt : std::optional(narrow(nodes[reg]));
+  if (reg + 1u >= nodes.size() || nodes[reg + 1u] == kNone) return {};
+  const Node low = find(nodes[reg]);
+  const Node high = find(nodes[reg + 1u]);
+  if (!is_wide(low) || !is_wide(high) || values_[low].other == kNone || find(values_[low].other) != high)
+    return {};
+  return wide(low, high);
+}
+
 std::vector<Move> Variables::moves(size_t block, size_t edge) const {
   std::vector<Move> found;
   const auto half = [&](Node node, Move& move) {

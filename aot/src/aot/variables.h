@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ class Variables {
   std::vector<Move> moves(size_t block, size_t edge) const;
   // The variable in which the argument of this register arrives.
   Variable argument(uint16_t reg, vm::Bank bank) const;
+  // The variable that has the content of a register at the beginning of a block, as a number of this bank.
+  // Null if nothing reads it as such a number there.
+  std::optional<Variable> at_entry(size_t block, uint16_t reg, vm::Bank bank) const;
   // The variables that may be read before they are written: registers are zero at the entry.
   const std::vector<Variable>& zeroed() const { return zeroed_; }
 

@@ -3,14 +3,19 @@
 // becomes
 //   for j: c[j] = 0
 //   for k: for j: c[j] = f(c[j], a[k], b[k][j])
-// whose inner loops compilers vectorize. There may be several loops k inside each other, and no store before
-// them. Each element still gets its terms in the order of the loops k.
+// whose inner loops compilers vectorize. A short row c that is stored first is a local array until all sums
+// are complete, so that compilers keep it in registers. There may be several loops k inside each other, and
+// no store before them. Each element still gets its terms in the order of the loops k.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <vector>
 
-#include "plan/simplify.h"
+#include "aot/c_text.h"
+#include "plan/kernel_loops.h"
 
 namespace halyard::aot {
 
@@ -95,29 +100,64 @@ bool find_sum(Node& outer, const Values& values, const OverlapOf& overlap, Sum& 
   return sums == 1 && has_row;
 }
 
-// Removes the addresses that no statement after them uses.
-void remove_unused_addresses(Nodes& body, const Values& values) {
-  std::set<ValueId> used;
-  for (size_t i = body.size(); i-- > 0;) {
-    const Node& node = body[i];
-    if (is_address(node) && !used.contains(node.value)) {
-      body.erase(body.begin() + static_cast<std::ptrdiff_t>(i));
-      continue;
-    }
-    for (const ValueId id : node.uses)
-      if (id != kNoValue) used.insert({id, values[id].same});
+// Rows up to this size are local arrays.
+constexpr uint64_t kMostRowBytes = 512;
+
+// A local array in place of a row of memory.
+struct Row {
+  std::string element;  // in C
+  CellType type;
+  Node declaration;
+  Node store;  // the loop that stores the row to memory
+};
+
+// Replaces the accesses of the row.
+void use_row(Nodes& nodes, const Row& row, MemoryId memory, const Values& values) {
+  for (Node& node : nodes) {
+    if (node.accesses.size() != 1 || node.accesses[0].memory != memory) continue;
+    if (node.kind == Node::Kind::let)
+      row.type.load(node.text, memory, row.element);
+    else
+      node.text = fmt::format("{} = {};", row.element, row.type.stored(node));
+    node.accesses.clear();
+    // The index is not used any more.
+    const std::set<std::string_view> words = words_of(node.text);
+    std::erase_if(node.uses, [&](ValueId id) {
+      return id != kNoValue && !values[id].name.empty() && !words.contains(values[id].name);
+    });
   }
 }
 
-// The loop with other statements.
-Node with_body(const Node& loop, Nodes body) {
-  Node made = {.kind = Node::Kind::loop, .value = loop.value, .uses = loop.uses, .counted = true};
-  made.text = loop.text;
-  made.first = loop.first;
-  made.bound = loop.bound;
-  made.step = loop.step;
-  made.body = std::move(body);
-  return made;
+// `first` are the statements before the loops that sum, `body` those of the sums.
+std::optional<Row> row_of(const Node& outer, const Sum& sum, const Nodes& first, const Nodes& body,
+                          const Values& values) {
+  const uint64_t bytes = static_cast<uint64_t>(values[outer.bound].range.low) * sum.stored->width;
+  if (values[outer.first].range.low != 0 || bytes > kMostRowBytes) return {};
+  const std::string name = fmt::format("row{}", outer.value);
+  Row row = {.element = fmt::format("{}[{}]", name, values[outer.value].name),
+             .type = CellType(sum.stored->width)};
+  for (const Nodes* const nodes : {&first, &body})
+    for (const Node& node : *nodes)
+      if (node.accesses.size() == 1 && node.accesses[0].memory == sum.stored->memory) row.type.add(node);
+  row.declaration = {.kind = Node::Kind::effect, .array_bytes = bytes};
+  row.declaration.text = fmt::format("{} {}[{}];", row.type.declaration(), name, bytes / sum.stored->width);
+  Nodes stores;
+  for (const Node& node : body) {
+    if (is_address(node)) stores.push_back(node);
+    if (!is_store(node)) continue;
+    stores.push_back(node);
+    const std::string value = stored_text(node);
+    std::string& text = stores.back().text;
+    text.replace(text.size() - value.size() - 2, value.size(), row.type.value(row.element));
+    stores.back().uses = {node.accesses[0].index};
+  }
+  remove_unused_lets(stores, values);
+  for (const Node& node : stores)
+    for (const ValueId id : node.uses)
+      for (const Node* const loop : sum.inner)
+        if (id != kNoValue && values[id].same == loop->value) return {};
+  row.store = loop_like(outer, std::move(stores));
+  return row;
 }
 
 }  // namespace
@@ -140,19 +180,27 @@ bool interchange_loops(Nodes& nodes, const Values& values, const OverlapOf& over
     for (Node* const loop : sum.inner)
       std::copy_if(loop->body.begin(), loop == sum.inner.back() ? loop->body.end() : loop->body.end() - 1,
                    std::back_inserter(body), [](const Node& each) { return each.kind != Node::Kind::loop; });
-    remove_unused_addresses(first, values);
-    remove_unused_addresses(body, values);
-    Node made = with_body(outer, std::move(body));
+    const std::optional<Row> row = has_store ? row_of(outer, sum, first, body, values) : std::nullopt;
+    if (row) {
+      use_row(first, *row, sum.stored->memory, values);
+      use_row(body, *row, sum.stored->memory, values);
+    }
+    remove_unused_lets(first, values);
+    remove_unused_lets(body, values);
+    Node made = loop_like(outer, std::move(body));
     for (auto loop = sum.inner.rbegin(); loop != sum.inner.rend(); ++loop) {
       Nodes inside;
       inside.push_back(std::move(made));
-      made = with_body(**loop, std::move(inside));
+      made = loop_like(**loop, std::move(inside));
     }
-    nodes[i] = std::move(made);
-    if (has_store) {
-      nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(i), with_body(outer, std::move(first)));
-      ++i;
-    }
+    Nodes all;
+    if (row) all.push_back(row->declaration);
+    if (has_store) all.push_back(loop_like(outer, std::move(first)));
+    all.push_back(std::move(made));
+    if (row) all.push_back(row->store);
+    const auto at = nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
+    nodes.insert(at, all.begin(), all.end());
+    i += all.size() - 1;
     changed = true;
   }
   return changed;

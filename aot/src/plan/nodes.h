@@ -59,6 +59,7 @@ struct Node {
   int64_t step = 0;
   size_t site = 0;
   ValueId condition = kNoValue;  // of a branch
+  uint64_t array_bytes = 0;      // of a local array that an effect declares
 };
 
 using Nodes = std::vector<Node>;

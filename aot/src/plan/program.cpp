@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "aot/c_text.h"
+#include "plan/kernel_loops.h"
 
 namespace halyard::aot {
 
@@ -403,6 +404,7 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
   given.push_back({.object = lifter.add_object(std::move(words_object)), .is_ref = true});
   given.push_back({.object = lifter.add_object(std::move(list)), .is_ref = true});
   std::vector<ValueId> counts;
+  ValueId group = kNoValue;
   for (size_t axis = 0; axis < 3; ++axis)
     counts.push_back(
         over([&](const Site& site) { return site.counts[axis]; }, Bank::i32, fmt::format("g{}", axis), 0));
@@ -415,6 +417,7 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
       given.push_back({.value = lifter.parameter(Bank::i32, fmt::format("w{}", axis),
                                                  is_negative ? Range::of(Bank::i32)
                                                              : Range{0, std::max<int64_t>(most - 1, 0), 1})});
+    if (axis == 0) group = given.back().value;
   }
   for (size_t axis = 0; axis < 3; ++axis) given.push_back({.value = lifter.i32(1)});
   for (size_t axis = 0; axis < 3; ++axis) given.push_back({.value = counts[axis]});
@@ -430,6 +433,7 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
                       static_cast<size_t>(y - made.bindings.begin()), sites);
   };
   fuse_loops(made.body, lifter.values(), overlap);
+  split_loops(made.body, lifter.values());
   replace_buffers(made.body, lifter.values(), lifter.memories());
   do remove_unused(made.body, lifter.values());
   while (remove_unread(made.body));
@@ -443,12 +447,18 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
     }
   });
   place_all(made.body, lifter, 0, made.placed, false, {});
+  if (made.placed.empty() && !made.can_fail)
+    made.has_rows = join_strips(made.body, lifter.values(), overlap, group, counts[0]);
   std::vector<Lifetime> lifetimes;
   for (const Placed& each : made.placed) lifetimes.push_back(each.lifetime);
   made.scratch_bytes = place(lifetimes, kAlignment);
   for (size_t i = 0; i < lifetimes.size(); ++i) made.placed[i].lifetime = lifetimes[i];
   made.vector_body = made.body;
   if (!interchange_loops(made.vector_body, lifter.values(), overlap)) made.vector_body.clear();
+  for (Nodes* const body : {&made.body, &made.vector_body}) {
+    keep_stored(*body, lifter.values(), overlap);
+    remove_unused(*body, lifter.values());
+  }
   kernel_functions_.push_back(std::move(made));
   return true;
 }

@@ -59,6 +59,7 @@ struct KernelFunction {
   uint64_t scratch_bytes = 0;
   bool has_floats = false;
   bool can_fail = false;
+  bool has_rows = false;                // it computes all workgroups of the first dimension
   std::string text;                     // the definition
   std::vector<std::string> used_names;  // of the parameters, in order
   bool takes_state = false;

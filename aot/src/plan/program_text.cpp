@@ -80,7 +80,7 @@ std::string Program::kernel_text(KernelFunction& kernel) {
   for (size_t i = 0; i < kernel.bindings.size(); ++i)
     add(values.c_type(memories[kernel.bindings[i]].bytes), fmt::format("n{}", i));
   for (size_t i = 0; i < lifter.constants.size(); ++i) add("uint32_t", fmt::format("c{}", i));
-  for (size_t i = 0; i < 3; ++i) add("uint32_t", fmt::format("w{}", i));
+  for (size_t i = kernel.has_rows ? 1 : 0; i < 3; ++i) add("uint32_t", fmt::format("w{}", i));
   for (size_t i = 0; i < 3; ++i) add("uint32_t", fmt::format("g{}", i));
   add("unsigned char*", "scratch");
   kernel.text =
@@ -170,7 +170,7 @@ std::string Program::dispatch_text(const Node& node, const std::vector<Placed>& 
   }
   if (kernel.has_floats) text += indent + "const uint32_t before = (uint32_t)hal_flush_begin();\n";
   for (size_t i = 3; i-- > 0;) {
-    if (values.is_constant(site.counts[i], 1)) continue;
+    if (values.is_constant(site.counts[i], 1) || (i == 0 && kernel.has_rows)) continue;
     text += fmt::format("{0}for (uint32_t {1} = 0; {1} < {2}; ++{1}) {{\n", indent, "xyz"[i],
                         values.text(site.counts[i], Bank::i32));
     indent += "  ";

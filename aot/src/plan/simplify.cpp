@@ -7,6 +7,7 @@
 #include <set>
 
 #include "aot/c_text.h"
+#include "plan/cells.h"
 
 namespace halyard::aot {
 
@@ -228,30 +229,15 @@ Nodes* home_of(Nodes& nodes, MemoryId memory, size_t count) {
   return &nodes;
 }
 
-// Replaces "vm_get_32(@5@ + 4u * (size_t)v7)" by the name.
-void replace_load(std::string& text, MemoryId memory, std::string_view name) {
-  const size_t at = text.find(memory_name(memory));
-  const size_t begin = text.rfind("vm_get_", at);
-  int depth = 0;
-  size_t end = begin;
-  for (;; ++end) {
-    if (text[end] == '(') ++depth;
-    if (text[end] == ')' && --depth == 0) break;
-  }
-  text.replace(begin, end + 1 - begin, name);
-}
-
-void rename(Nodes& nodes, MemoryId memory, const std::string& name, const std::string& type,
-            bool& is_declared) {
+void rename(Nodes& nodes, MemoryId memory, const std::string& name, const CellType& type, bool& is_declared) {
   for (Node& node : nodes) {
     const bool here =
         std::ranges::any_of(node.accesses, [&](const Access& each) { return each.memory == memory; });
     if (here && node.kind == Node::Kind::let) {
-      replace_load(node.text, memory, name);
+      type.load(node.text, memory, name);
     } else if (here) {
-      const size_t comma = node.text.find(", ");
-      node.text = fmt::format("{}{} = {};", is_declared ? "" : type + " ", name,
-                              node.text.substr(comma + 2, node.text.size() - comma - 4));
+      node.text =
+          fmt::format("{}{} = {};", is_declared ? "" : type.declaration() + " ", name, type.stored(node));
       is_declared = true;
     }
     if (here) {
@@ -379,7 +365,10 @@ void replace_buffers(Nodes& nodes, const Values& values, const std::vector<Memor
       }
     });
     if (!same) continue;
-    const std::string type = fmt::format("uint{}_t", 8 * wanted.width);
+    CellType type(wanted.width);
+    for_each_node(*home, [&](const Node& node) {
+      if (!node.accesses.empty() && node.accesses[0].memory == memory) type.add(node);
+    });
     bool is_declared = false;
     rename(*home, memory, fmt::format("x{}", memory), type, is_declared);
     std::erase_if(nodes, [&](const Node& node) { return is_zeroing(node, memory); });

@@ -170,6 +170,7 @@ class ModuleWriter {
     if (has_imports())
       text += "  void* user;    /* the first argument of functions that the program imports */\n";
     if (has_recursion_) text += "  uint32_t depth; /* of nested calls */\n";
+    if (uses("->stopped")) text += "  uint32_t stopped; /* calls are nested too deep */\n";
     if (uses("vm_arena_begin")) text += "  void* free;    /* blocks of the arena */\n";
     if (uses("->text"))
       text += "  char text[64]; /* what `names` refers to, if the program named what it checked */\n";

@@ -17,6 +17,10 @@ namespace {
 // compiler spills. The test `vm_cc` compares the bound with what compilers say.
 constexpr uint64_t kFrame = 192;
 
+// Targets that compute several elements at once.
+constexpr std::string_view kHasVectors =
+    "defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__) || defined(__riscv_vector)";
+
 // The functions of the C library that a program may call.
 constexpr std::string_view kMemoryFunctions[] = {"memcmp", "memcpy", "memmove", "memset", "strlen"};
 constexpr std::string_view kMathFunctions[] = {
@@ -59,7 +63,7 @@ class PlannedWriter {
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", main()});
     data_.finish(comment(), files);
-    report.text = report_of(program_, constant_bytes_, stack_bytes());
+    report.text = report_of(program_, constant_bytes_, stack_bytes(true));
     report.picture = picture_of(program_);
     return files;
   }
@@ -138,8 +142,13 @@ class PlannedWriter {
         "may share if\n"
         " * their calls do not overlap. {0}_STACK_BYTES is an upper bound of the stack that a call takes. "
         "*/\n"
-        "#define {0}_CONST_BYTES {1}u\n#define {0}_ARENA_BYTES {2}u\n#define {0}_STACK_BYTES {3}u\n\n",
-        upper(prefix_), constant_bytes_, program_.arena_bytes(), stack_bytes());
+        "#define {0}_CONST_BYTES {1}u\n#define {0}_ARENA_BYTES {2}u\n",
+        upper(prefix_), constant_bytes_, program_.arena_bytes());
+    const std::string stack = fmt::format("#define {}_STACK_BYTES ", upper(prefix_));
+    text += stack_bytes(true) == stack_bytes(false)
+                ? fmt::format("{}{}u\n\n", stack, stack_bytes(false))
+                : fmt::format("#if {}\n{}{}u\n#else\n{}{}u\n#endif\n\n", kHasVectors, stack,
+                              stack_bytes(true), stack, stack_bytes(false));
     text += fmt::format("/* Of the C library: {}{}{}. */\n\n", memory_functions_,
                         math_functions_.empty() ? "" : "; of math.h: ", math_functions_);
     text += state();
@@ -211,7 +220,7 @@ class PlannedWriter {
   }
 
   // The most that one path of calls takes: variables of the function and of one kernel, and what they call.
-  uint64_t stack_bytes() const {
+  uint64_t stack_bytes(bool has_vectors) const {
     const auto frame = [](const Nodes& nodes) {
       uint64_t bytes = kFrame;
       for_each_node(nodes, [&](const Node& node) {
@@ -220,11 +229,15 @@ class PlannedWriter {
           bytes += 12;
         if (node.kind == Node::Kind::effect && node.text.starts_with("vm_buffer ")) bytes += 64;
         if (node.kind == Node::Kind::dispatch) bytes += 24;
+        bytes += node.array_bytes;
       });
       return bytes;
     };
     uint64_t kernel = 0;
-    for (const KernelFunction& each : program_.kernels()) kernel = std::max(kernel, frame(each.body));
+    for (const KernelFunction& each : program_.kernels()) {
+      kernel = std::max(kernel, frame(each.body));
+      if (has_vectors) kernel = std::max(kernel, frame(each.vector_body));
+    }
     uint64_t host = kFrame;
     for (const HostFunction& each : program_.functions())
       host = std::max(host, frame(each.body) + 8 * (each.arguments.size() + each.outputs.size()));
@@ -245,10 +258,8 @@ class PlannedWriter {
     if (uses("VM_GLOBAL_BYTES"))
       text += fmt::format("#define VM_GLOBAL_BYTES {}u\n", plan_.module.global_bytes());
     if (uses("VM_VECTORS"))
-      text +=
-          "#if defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__) || "
-          "defined(__riscv_vector)\n"
-          "#define VM_VECTORS /* the processor computes several elements at once */\n#endif\n";
+      text += fmt::format("#if {}\n", kHasVectors) +
+              "#define VM_VECTORS /* the processor computes several elements at once */\n#endif\n";
     std::string queries;
     for (const Kernels& each : kernels_)
       if (!each.library.empty()) queries += static_prototype(each);

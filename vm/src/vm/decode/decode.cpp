@@ -213,7 +213,10 @@ class Decoder {
       for (size_t k = 0; k < list.size(); ++k) {
         if (list[k] & kRefBit) continue;
         constants_.forget(list[k]);
-        if (list[k] + 1u < function_.value_registers) constants_.forget(list[k] + 1u);
+        // The result may be a pair, unless the slot is written only once, with a constant that no register
+        // has.
+        const uint32_t high = list[k] + 1u;
+        if (high < function_.value_registers && !constants_.needs_no_register(high)) constants_.forget(high);
       }
     }
   }
