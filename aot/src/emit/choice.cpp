@@ -14,11 +14,11 @@ namespace {
 constexpr CreatingImport kCreatingImports[] = {
     {"hal.executable.create", "0rIrrr_r",
      "%r0: !vm.ref<?>, %i0:1: i64, %r1: !vm.ref<?>, %r2: !vm.ref<?>, %r3: !vm.ref<?>",
-     "%R0, %i0:1, %R1, %R2, %R3", 1, 2, false},
+     "%R0, %i0:1, %R1, %R2, %R3", 1, 2, 3, false},
     {"hal.executable.create", "0rrrr_r", "%r0: !vm.ref<?>, %r1: !vm.ref<?>, %r2: !vm.ref<?>, %r3: !vm.ref<?>",
-     "%R0, %R1, %R2, %R3", 1, 2, false},
+     "%R0, %R1, %R2, %R3", 1, 2, 3, false},
     {"hal_loader.executable.load", "0rrr_r", "%r0: !vm.ref<?>, %r1: !vm.ref<?>, %r2: !vm.ref<?>",
-     "%R0, %R1, %R2", 0, 1, true},
+     "%R0, %R1, %R2", 0, 1, 2, true},
 };
 
 // Registers of the function besides its parameters.
@@ -32,7 +32,9 @@ class ChoosingFunction {
                    Additions& additions)
       : creating_(creating), import_(import), processors_(processors), additions_(additions) {}
 
-  std::string text(std::span<const Choice> choices, std::string_view none) {
+  std::string text(std::span<const Choice> choices, std::string_view portable, std::string_view none) {
+    create_ = 2 * choices.size();
+    check_request(portable);
     line("%i7 = vm.const.i32.zero");
     for (const Processor& processor : processors_) {
       uint32_t all = format_flag(processor.format);
@@ -41,11 +43,11 @@ class ChoosingFunction {
     }
     line("vm.br ^bb0");
     for (size_t i = 0; i < choices.size(); ++i) {
-      text_ += fmt::format("^bb{}:\n", 2 * i);
+      block(2 * i);
       line("%r{} = vm.const.ref.rodata {}", kKeyRef, choices[i].portable);
       line("%i2 = vm.cmp.eq.ref %r{}, %r{}", kKeyRef, creating_.data);
       line("vm.cond_br %i2, ^bb{}, ^bb{}", 2 * i + 1, 2 * i + 2);
-      text_ += fmt::format("^bb{}:\n", 2 * i + 1);
+      block(2 * i + 1);
       if (!none.empty()) line("%r{} = vm.const.ref.rodata {}", creating_.format, additions_.constant(none));
       for (const auto& [processor, library] : choices[i].libraries) {
         line("%r{} = vm.const.ref.rodata {}", kKeyRef, additions_.constant(processors_[processor].format));
@@ -53,9 +55,9 @@ class ChoosingFunction {
         line("%r{} = vm.const.ref.rodata {}", kKeyRef, library);
         select(processor, creating_.data);
       }
-      line("vm.br ^bb{}", 2 * choices.size());
+      line("vm.br ^bb{}", create_);
     }
-    text_ += fmt::format("^bb{}:\n", 2 * choices.size());
+    block(create_);
     line("%r0 = vm.call import[{}]({})", import_, creating_.arguments);
     line("vm.return %R0");
     return fmt::format("vm.func @choose_executable({}) -> (!vm.ref<?>) {{\n{}}}\n", creating_.parameters,
@@ -63,6 +65,29 @@ class ChoosingFunction {
   }
 
  private:
+  void block(size_t number) { text_ += fmt::format("^bb{}:\n", number); }
+
+  // Goes on if the format is `portable` and there are no constants; else creates what was asked for.
+  void check_request(std::string_view portable) {
+    const size_t first = create_ + 1;
+    line("%i2 = vm.cmp.nz.ref %r{}", creating_.constants);
+    line("vm.cond_br %i2, ^bb{}, ^bb{}", create_, first);
+    block(first);
+    line("%i2 = vm.cmp.nz.ref %r{}", creating_.format);
+    line("vm.cond_br %i2, ^bb{}, ^bb{}", first + 1, create_);
+    block(first + 1);
+    line("%i4:5 = vm.buffer.length %r{}", creating_.format);
+    line("%i6:7 = vm.const.i64 {}", portable.size());
+    line("%i2 = vm.cmp.eq.i64 %i4:5, %i6:7");
+    line("vm.cond_br %i2, ^bb{}, ^bb{}", first + 2, create_);
+    block(first + 2);
+    line("%r{} = vm.const.ref.rodata {}", kKeyRef, additions_.constant(portable));
+    line("%i4:5 = vm.const.i64.zero");
+    line("%i2 = vm.buffer.compare %r{}, %i4:5, %r{}, %i4:5, %i6:7", creating_.format, kKeyRef);
+    line("vm.cond_br %i2, ^bb{}, ^bb{}", first + 3, create_);
+    block(first + 3);
+  }
+
   template <typename... Arguments>
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     text_ += "  " + fmt::format(format, std::forward<Arguments>(arguments)...) + "\n";
@@ -113,6 +138,7 @@ class ChoosingFunction {
   const std::span<const Processor> processors_;
   Additions& additions_;
   std::string text_;
+  size_t create_ = 0;  // the block that creates
   std::map<std::string, uint32_t> known_;
   std::vector<uint32_t> flags_;  // by processor
   uint32_t next_flag_ = kFirstFlag;
@@ -153,8 +179,9 @@ uint32_t Additions::import(std::string_view name, std::string_view convention) {
 
 std::string choosing_module(const vm::BytecodeModule& module, const CreatingImport& creating, uint32_t import,
                             std::span<const Processor> processors, std::span<const Choice> choices,
-                            std::string_view none, Additions& additions) {
-  const std::string function = ChoosingFunction(creating, import, processors, additions).text(choices, none);
+                            std::string_view portable, std::string_view none, Additions& additions) {
+  const std::string function =
+      ChoosingFunction(creating, import, processors, additions).text(choices, portable, none);
   std::string text = "vm.module @choice\n";
   for (size_t i = 0; i < module.type_names().size(); ++i)
     text += fmt::format("vm.type[{}] {}\n", i, vm::string_text(module.type_names()[i]));

@@ -18,6 +18,7 @@ struct CreatingImport {
   std::string_view arguments;   // of the call, moved
   uint32_t format;              // ref registers of the parameters
   uint32_t data;
+  uint32_t constants;
   bool is_loader;  // of hal_loader, which has no devices
 };
 // Null: the import does not create executables.
@@ -53,6 +54,6 @@ struct Choice {
 // executable then.
 std::string choosing_module(const vm::BytecodeModule& module, const CreatingImport& creating, uint32_t import,
                             std::span<const Processor> processors, std::span<const Choice> choices,
-                            std::string_view none, Additions& additions);
+                            std::string_view portable, std::string_view none, Additions& additions);
 
 }  // namespace halyard::aot

@@ -142,8 +142,8 @@ class HostRewriter {
   }
 
  private:
-  // The first location of a debug database is the unknown one: it has no tag and no value. FlatBuffers' builder cannot
-  // write such elements, so they have a value until the buffer is built.
+  // The first location of a debug database is the unknown one: it has no tag and no value. FlatBuffers'
+  // builder cannot write such elements, so they have a value until the buffer is built.
   std::vector<uint32_t> fill_empty_locations() {
     std::vector<uint32_t> filled;
     if (!table_.debug_database) return filled;
@@ -158,10 +158,13 @@ class HostRewriter {
   static void clear_locations(uint8_t* buffer, std::span<const uint32_t> locations) {
     if (locations.empty()) return;
     const schema::DebugDatabase& database = *schema::GetSizePrefixedBytecodeModule(buffer)->debug_database();
-    const auto clear = [buffer](const uint8_t* place, size_t size) { std::memset(buffer + (place - buffer), 0, size); };
+    const auto clear = [buffer](const uint8_t* place, size_t size) {
+      std::memset(buffer + (place - buffer), 0, size);
+    };
     for (const uint32_t i : locations) {
       clear(database.location_table_type()->Data() + i, sizeof(uint8_t));
-      clear(database.location_table()->Data() + i * sizeof(flatbuffers::uoffset_t), sizeof(flatbuffers::uoffset_t));
+      clear(database.location_table()->Data() + i * sizeof(flatbuffers::uoffset_t),
+            sizeof(flatbuffers::uoffset_t));
     }
   }
 
@@ -196,6 +199,13 @@ Result<std::vector<uint8_t>> with_variants(std::span<const uint8_t> archive, con
       choice.libraries.emplace_back(variant.processor, additions.constant(variant.library));
   }
   const std::string none = keep_portable ? "" : no_format(processors);
+  // Without portable kernels, and with one format, devices are chosen by this format. With several, any
+  // device that runs portable kernels is asked for its processor.
+  const std::string& format = processors.front().format;
+  const bool is_one =
+      std::ranges::all_of(processors, [&](const Processor& each) { return each.format == format; });
+  const bool renames = !keep_portable && is_one;
+  const std::string_view asked = renames ? format : kPortableFormat;
   size_t redirected = 0;
   auto next_function = static_cast<uint32_t>(module.functions().size());
   std::vector<std::vector<uint8_t>> functions;
@@ -207,8 +217,10 @@ Result<std::vector<uint8_t>> with_variants(std::span<const uint8_t> archive, con
     if (changed == 0) continue;
     redirected += changed;
     // The text may add imports, which its tables must have.
-    static_cast<void>(choosing_module(module, *creating, import, processors, choices, none, additions));
-    const std::string text = choosing_module(module, *creating, import, processors, choices, none, additions);
+    static_cast<void>(
+        choosing_module(module, *creating, import, processors, choices, asked, none, additions));
+    const std::string text =
+        choosing_module(module, *creating, import, processors, choices, asked, none, additions);
     const vm::AssembleOptions options = {.bytecode_version = module.bytecode_version(), .file = "the choice"};
     functions.push_back(HALYARD_TRY(vm::assemble(text, options)));
     ++next_function;
@@ -225,13 +237,8 @@ Result<std::vector<uint8_t>> with_variants(std::span<const uint8_t> archive, con
   for (const Ref<vm::Buffer>& each : module.rodata()) constants.emplace_back(each->span());
   if (!keep_portable) {
     for (const ExecutableVariants& executable : executables) constants[executable.constant] = {};
-    // With one format, devices are chosen by it. With several, any device that runs portable kernels is
-    // asked.
-    const std::string& format = processors.front().format;
-    const bool is_one =
-        std::ranges::all_of(processors, [&](const Processor& each) { return each.format == format; });
     for (std::span<const uint8_t>& constant : constants)
-      if (is_one && is_text(constant, kPortableFormat))
+      if (renames && is_text(constant, kPortableFormat))
         constant = {reinterpret_cast<const uint8_t*>(format.data()), format.size()};
   }
   for (const std::vector<uint8_t>& each : additions.constants) constants.emplace_back(each);
