@@ -85,8 +85,7 @@ constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
     "vm-cc",
-    "vm-cc MODULE --output=FILE [--runtime=none|hal] [--main] [--report]\n"
-    "       vm-cc MODULE --emit=vmfb --target=PROCESSORS --output=FILE.vmfb [--no-portable]",
+    "vm-cc MODULE --output=FILE [--runtime=none|hal] [--main] [--report] [--emit=vmfb --target=PROCESSORS]",
     "Writes a module (.vmfb, or .vmasm text) as C11 that needs neither Halyard nor memory from the system, "
     "or with --runtime=hal as C11 that is a native module of Halyard, or with --emit=vmfb as a module with "
     "machine code. '-' as MODULE reads standard input. Runs no code of the module.",

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emit/host_module.h"
+#include "emit/processors.h"
+#include "vm/module/bytecode_module.h"
 
 namespace halyard::aot {
 

@@ -19,7 +19,7 @@ Result<Emitted> emit_module(std::span<const uint8_t> bytes, const EmitOptions& o
   if (executables.empty())
     return fail(
         Code::FAILED_PRECONDITION,
-        "module '{}' has no portable kernels: none of its {} constants is an executable of the format "
+        "module '{}' has no portable kernels: none of its constants ({}) is an executable of the format "
         "vmvx-bytecode-fb; compile it for VMVX",
         module->name(), module->rodata().size());
   const halyard_emit_fn compiler = HALYARD_TRY(open_emitter());
