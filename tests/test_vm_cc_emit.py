@@ -18,7 +18,9 @@ NO_KERNELS = "has no portable kernels"
 MICROKERNELS = "-uk"  # in the name of a module
 # A processor, its compiler, and its emulator.
 OTHERS = [("arm64", "aarch64-linux-gnu-gcc", ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]),
-          ("riscv64", "riscv64-linux-gnu-gcc", ["qemu-riscv64", "-L", "/usr/riscv64-linux-gnu"])]
+          ("arm64+dotprod+i8mm", "aarch64-linux-gnu-gcc", ["qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"]),
+          ("riscv64", "riscv64-linux-gnu-gcc", ["qemu-riscv64", "-L", "/usr/riscv64-linux-gnu"]),
+          ("riscv64+v", "riscv64-linux-gnu-gcc", ["qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0", "-L", "/usr/riscv64-linux-gnu"])]
 # Runs kernel N of a library for all workgroups, over buffers of numbers, and prints what is in the buffers then.
 RUNNER = r"""
 #include <dlfcn.h>

@@ -15,14 +15,21 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kEmitterFile[] = "halyard-emit-llvm.so";
-constexpr PluginKind kEmitterPlugin = {.what = "compiler of kernels",
-                                       .abi = "ABI of such compilers",
-                                       .note_type = HALYARD_NOTE_TYPE_EMITTER,
-                                       .note_size = sizeof(halyard_jit_note_t),
-                                       .note_macro = "a record of halyard_jit_note_t",
-                                       .negotiate_symbol = "halyard_emit",
-                                       .export_macro = "for export"};
+[[maybe_unused]] constexpr PluginKind kEmitterPlugin = {.what = "compiler of kernels",
+                                                        .abi = "ABI of such compilers",
+                                                        .note_type = HALYARD_NOTE_TYPE_EMITTER,
+                                                        .note_size = sizeof(halyard_jit_note_t),
+                                                        .note_macro = "a record of halyard_jit_note_t",
+                                                        .negotiate_symbol = "halyard_emit",
+                                                        .export_macro = "for export"};
 
+#ifdef HALYARD_NO_LOADER  // a static build: the only code is the program's
+Result<halyard_emit_fn> look_for_emitter() {
+  return fail(Code::UNIMPLEMENTED,
+              "this program is static and cannot load '{}'; use the vm-cc of an ordinary build",
+              kEmitterFile);
+}
+#else
 // Beside the drivers' folder: below the folder of libhalyard.so or, in a build folder, of the programs.
 std::vector<fs::path> emitter_places() {
   std::vector<fs::path> places;
@@ -57,6 +64,7 @@ Result<halyard_emit_fn> look_for_emitter() {
       "llvm-19-dev and liblld-19-dev are installed",
       kEmitterFile, looked_at);
 }
+#endif
 
 }  // namespace
 
