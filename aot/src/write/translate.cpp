@@ -25,13 +25,6 @@ Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Opt
     if (const std::unique_ptr<Program> program = Program::of(plan, kernels, options, why))
       return write_planned(*program, kernels, options, report);
   }
-  if (options.parameters.empty())
-    for (const ImportPlan& each : plan.imports)
-      if (each.callee.starts_with("io_parameters_"))
-        return fail(Code::UNIMPLEMENTED,
-                    "the program loads parameters; give their files with --parameters=[SCOPE=]FILE. Only a "
-                    "program whose memory is planned takes them as pointers, but {}",
-                    why);
   report.text = fmt::format("objects    at run time, in the arena: {}\n", why);
   return write_dynamic(plan, kernels, options);
 }
