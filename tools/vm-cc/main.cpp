@@ -50,6 +50,11 @@ constexpr Text checks = {
     "Whether loads and stores of the program check the bounds of buffers. none: for modules that "
     "you trust; an access outside of a buffer is then undefined.",
     "--checks=none", "all"};
+constexpr Number split = {
+    "split", "N",
+    "Moves the functions of bytecode to N more files, FILE_1.c to FILE_N.c, of about the same size, and adds "
+    "FILE_internal.h. Compilers can translate the files at the same time.",
+    "--split=4"};
 constexpr Number devices = {
     "devices", "N",
     "The devices that the program sees. All are the one device of the program, which runs their "
@@ -78,9 +83,9 @@ constexpr Toggle no_portable = {
     "--no-portable"};
 }  // namespace flag
 
-constexpr const Flag* kFlags[] = {&flag::output,  &flag::runtime, &flag::main,       &flag::parameters,
-                                  &flag::no_plan, &flag::checks,  &flag::devices,    &flag::report,
-                                  &flag::emit,    &flag::target,  &flag::no_portable};
+constexpr const Flag* kFlags[] = {&flag::output,  &flag::runtime, &flag::main,    &flag::parameters,
+                                  &flag::no_plan, &flag::checks,  &flag::devices, &flag::split,
+                                  &flag::report,  &flag::emit,    &flag::target,  &flag::no_portable};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
@@ -170,6 +175,10 @@ Result<int> translate(const Flags& flags) {
   if (devices == 0 || devices > kMaxDevices)
     return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected 1 to {} devices", flag::devices, devices,
                 kMaxDevices);
+  constexpr uint64_t kMaxFiles = 999;
+  const uint64_t split = TOOL_TRY(flags[flag::split]);
+  if (flags.has(flag::split) && (split == 0 || split > kMaxFiles))
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected 1 to {} files", flag::split, split, kMaxFiles);
   std::filesystem::path output = flags[flag::output];
   if (output.extension() == ".c") output.replace_extension();
   if (!output.has_filename())
@@ -193,6 +202,7 @@ Result<int> translate(const Flags& flags) {
                                 .main = flags[flag::main],
                                 .planned = !flags[flag::no_plan],
                                 .checks = flags[flag::checks] != "none",
+                                .split = static_cast<uint32_t>(split),
                                 .devices = static_cast<uint32_t>(devices),
                                 .parameters = parameters->parameters};
   aot::Report report;

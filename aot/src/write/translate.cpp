@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "aot/c_text.h"
+#include "aot/split_source.h"
 #include "write/writers.h"
 
 namespace halyard::aot {
@@ -46,7 +47,10 @@ std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> mod
                                                     Report* report) {
   Report unused;
   Result<std::vector<File>> files = write_module(module, options, report != nullptr ? *report : unused);
-  if (files) return *std::move(files);
+  if (files) {
+    split_source(options.name, options.split, *files);
+    return *std::move(files);
+  }
   const std::string text = files.error().text();
   return std::unexpected(
       Refusal{.code = static_cast<int32_t>(files.error().code()), .text = text.substr(text.find("; ") + 2)});
