@@ -1,7 +1,8 @@
-# halyard_add_model(NAME module [RUNTIME none|hal] [PARAMETERS [scope=]file...] [FLAGS flag...]): translates a module (.vmfb, or
+# halyard_add_model(NAME module [RUNTIME none|hal] [SPLIT N] [PARAMETERS [scope=]file...] [FLAGS flag...]): translates a module (.vmfb, or
 # .vmasm text) to C with vm-cc when the project is built, and builds it for the project's target.
 #   RUNTIME none, the default: NAME is a static library without Halyard, with the header NAME.h.
 #   RUNTIME hal: NAME is libNAME.so, a native module for `vm-run --module=libNAME.so`.
+# SPLIT N: the C has N more files, which are compiled at the same time.
 # PARAMETERS are files whose parameters become constants of the program; FLAGS are further flags of vm-cc (--checks=none).
 # Used through find_package(Halyard). HALYARD_VM_CC names the vm-cc of the machine that builds.
 include_guard(GLOBAL)
@@ -9,10 +10,10 @@ include("${CMAKE_CURRENT_LIST_DIR}/HalyardModule.cmake")
 find_program(HALYARD_VM_CC vm-cc HINTS "${PACKAGE_PREFIX_DIR}/bin" DOC "The translator of modules to C")
 
 function(halyard_add_model name module)
-  cmake_parse_arguments(PARSE_ARGV 2 model "" "RUNTIME" "PARAMETERS;FLAGS")
+  cmake_parse_arguments(PARSE_ARGV 2 model "" "RUNTIME;SPLIT" "PARAMETERS;FLAGS")
   if(model_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "halyard_add_model(${name}): '${model_UNPARSED_ARGUMENTS}' is not expected; "
-                        "the arguments are NAME module [RUNTIME none|hal] [PARAMETERS file...] [FLAGS flag...]")
+                        "the arguments are NAME module [RUNTIME none|hal] [SPLIT N] [PARAMETERS file...] [FLAGS flag...]")
   endif()
   if(NOT HALYARD_VM_CC)
     message(FATAL_ERROR "halyard_add_model(${name}): the program vm-cc is not there; install Halyard's tools, "
@@ -35,6 +36,15 @@ function(halyard_add_model name module)
     list(APPEND model_FLAGS "--parameters=${scope}${file}")
   endforeach()
   set(sources "${folder}/${name}.c" "${folder}/${name}_data.S")
+  if(DEFINED model_SPLIT)
+    if(NOT model_SPLIT MATCHES "^[1-9][0-9]?[0-9]?$")
+      message(FATAL_ERROR "halyard_add_model(${name}): SPLIT ${model_SPLIT}: expected 1 to 999 files")
+    endif()
+    list(APPEND model_FLAGS "--split=${model_SPLIT}")
+    foreach(number RANGE 1 ${model_SPLIT})
+      list(APPEND sources "${folder}/${name}_${number}.c")
+    endforeach()
+  endif()
   # Only modules with large constants have a file for the assembler.
   add_custom_command(
     OUTPUT ${sources} "${folder}/${name}.h"

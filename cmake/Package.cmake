@@ -105,6 +105,16 @@ if(TARGET halyard-jit-llvm)
     DESCRIPTION "Compiles bytecode of .vmfb modules to machine code with LLVM while they run."
     DEPENDS "libhalyard0 ${same}")
 endif()
+if(TARGET halyard-emit-llvm)
+  halyard_package(
+    emit
+    NAME halyard-emit
+    SECTION devel
+    SUMMARY "ahead-of-time compiler of kernels for Halyard"
+    DESCRIPTION
+      "Lets vm-cc compile portable kernels of .vmfb modules to machine code, for x86-64,\narm64 and riscv64, with the flag --emit=vmfb."
+    DEPENDS "halyard-tools ${same}")
+endif()
 if(TARGET vm-serve-grpc)
   halyard_package(
     grpc

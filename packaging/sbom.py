@@ -33,6 +33,7 @@ COMPONENTS = [
     ("libopenmpi-dev", "BSD-3-Clause", "DYNAMIC_LINK"),
     ("libmd-dev", "BSD-3-Clause", "DYNAMIC_LINK"),
     ("llvm-19-dev", "Apache-2.0 WITH LLVM-exception", "STATIC_LINK"),
+    ("liblld-19-dev", "Apache-2.0 WITH LLVM-exception", "STATIC_LINK"),
     ("libgtest-dev", "BSD-3-Clause", "TEST_DEPENDENCY_OF"),
     ("g++", "GPL-3.0-or-later WITH GCC-exception-3.1", "BUILD_TOOL_OF"),
 ]

@@ -12,7 +12,7 @@ project(consumer C)
 set(HALYARD_VM_CC "{vm_cc}")
 include("{source}/cmake/HalyardModel.cmake")
 halyard_add_model(mul mul.vmasm FLAGS --checks=all)
-halyard_add_model(table table.vmasm)
+halyard_add_model(table table.vmasm SPLIT 2)
 add_executable(program program.c)
 target_link_libraries(program PRIVATE mul table)
 """
@@ -92,5 +92,6 @@ def main(checks, folder):
         checks.check(name, None if done.returncode != 0 and not missing else f"expected {missing} in {done.stderr}")
 
     refused("an unknown runtime", "halyard_add_model(x mul.vmasm RUNTIME vm)\n", "RUNTIME vm", "none or hal")
+    refused("no files", "halyard_add_model(x mul.vmasm SPLIT 0)\n", "SPLIT 0", "1 to 999")
     refused("an unknown argument", "halyard_add_model(x mul.vmasm FLAG --main)\n", "FLAG", "FLAGS flag")
     refused("no vm-cc", "set(HALYARD_VM_CC \"\")\nhalyard_add_model(x mul.vmasm)\n", "vm-cc is not there", "HALYARD_VM_CC")

@@ -1,5 +1,5 @@
 """An installed Halyard, as its users meet it, far from this tree: a C program finds it through pkg-config and through
-find_package, and the template driver, copied out, builds against it both ways."""
+find_package, the template driver, copied out, builds against it both ways, and a project builds a model as a library."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 
-from installed import BUILD, cache, need_plain_library, run
+from installed import BUILD, SOURCE, cache, need_plain_library, run
 
 PROGRAM = """#include <halyard/halyard.h>
 #include <stdio.h>
@@ -19,6 +19,47 @@ find_package(Halyard REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program PRIVATE Halyard::halyard)
 """
+MODEL = """cmake_minimum_required(VERSION 3.25)
+project(product C)
+find_package(Halyard REQUIRED)
+halyard_add_model(mul mul.vmasm)
+halyard_add_model(device_mul mul.vmasm RUNTIME hal)
+add_executable(product product.c)
+target_link_libraries(product PRIVATE mul)
+"""
+PRODUCT = """#include <stdio.h>
+#include "mul.h"
+int main(void) {
+  static mul_state state;
+  const float a[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  float product[8] = {0};
+  if (mul_init(&state, NULL, 0) != 0 || mul_mul(&state, a, a, product) != 0) return 1;
+  printf("%g\\n", product[7]);
+  return 0;
+}
+"""
+
+
+def models(folder, prefix, lib):
+    """A model as a library without Halyard, and as a native module; kernels ahead of time, where their compiler is installed."""
+    project = folder / "product"
+    project.mkdir()
+    shutil.copy(SOURCE / "examples" / "elementwise_mul.vmasm", project / "mul.vmasm")
+    (project / "CMakeLists.txt").write_text(MODEL)
+    (project / "product.c").write_text(PRODUCT)
+    run("cmake", "-G", "Ninja", "-S", project, "-B", project / "b", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror")
+    run("cmake", "--build", project / "b")
+    assert run(project / "b" / "product") == "64\n"
+    needed = run("readelf", "-d", project / "b" / "product")
+    assert "halyard" not in needed, f"a program with a model needs Halyard: {needed}"
+    call = ["--device=local-sync", "--function=mul", "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2"]
+    made = [project / "b" / "libdevice_mul.so"]
+    if (lib / "halyard" / "halyard-emit-llvm.so").exists():
+        made.append(project / "fast.vmfb")
+        run(prefix / "bin" / "vm-cc", project / "mul.vmasm", "--emit=vmfb", "--target=x86-64-v2,arm64,riscv64", f"--output={made[-1]}")
+    for module in made:
+        printed = run(prefix / "bin" / "vm-run", f"--module={module}", *call)
+        assert "8xf32=2 4 6 8 10 12 14 16" in printed, f"{module}: {printed}"
 
 
 def main(folder):
@@ -52,6 +93,8 @@ def main(folder):
     run("cmake", "-G", "Ninja", "-S", folder, "-B", f"{folder}/b", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", f"{folder}/b")
     assert run(f"{folder}/b/program") == "NOT_FOUND\n"
+
+    models(folder, prefix, lib)
 
     # A driver author.
     example = prefix / "share" / "halyard" / "examples" / "driver-null"

@@ -100,7 +100,7 @@ FOLDERS = {
 }
 
 # Layers that use only some folders of another layer.
-PARTS = {"aot/src": ("vm", ["object", "format", "module", "verify", "decode"]),
+PARTS = {"aot/src": ("vm", ["object", "format", "module", "verify", "decode", "text"]),
          "analysis/src": ("vm", ["format", "module", "count", "text"])}
 
 # Folders in which files do not include each other in a circle; one a line.

@@ -29,6 +29,7 @@ FILES = {
                       "/usr/share/(bash-completion/completions/|zsh/vendor-completions/_)vm-device|"
                       "/usr/lib/systemd/system/halyard-device.(service|socket)",
     "halyard-jit": f"{MULTIARCH}/halyard/halyard-jit-llvm(-codegen)?.so",
+    "halyard-emit": f"{MULTIARCH}/halyard/halyard-emit-llvm.so",
     "halyard-serve-grpc": f"{MULTIARCH}/halyard/vm-serve-grpc.so|/usr/share/halyard/inference.proto",
     "halyard-mpi": f"{MULTIARCH}/halyard/channels/openmpi/halyard-channel-mpi.so",
     "halyard-mpi-mpich": f"{MULTIARCH}/halyard/channels/mpich/halyard-channel-mpi.so",

@@ -57,6 +57,7 @@ class Program:
     def compile(self, compiler, *options):
         """None, or the compiler's messages."""
         sources = [os.path.join(self.folder, self.name + end) for end in (".c", "_main.c")]
+        sources += sorted(str(each) for each in pathlib.Path(self.folder).glob(self.name + "_[0-9]*.c"))
         self.program = os.path.join(self.folder, f"{self.name}.{compiler}")
         done = subprocess.run([compiler, *STRICT, *options, "-o", self.program, *sources, "-lm"], capture_output=True, text=True,
                               timeout=300)
@@ -489,10 +490,113 @@ def check_fixtures(checks, folder):
                     tolerance=1e-4 if "-uk-dt" in name else 0.0)
 
 
+GIVEN = r"""#include <stdio.h>
+#include <string.h>
+#include "given.h"
+static given_state state;
+static uint64_t arena[1 << 17];
+static const float w[16] = {-1.0f, -0.75f, -0.5f, -0.25f, 0.0f, 0.25f, 0.5f, 0.75f, 1.0f, 1.25f, 1.5f, 1.75f, 2.0f, 2.25f, 2.5f, 2.75f};
+static int call(const char* what, const given_parameter* parameters, size_t count) {
+  float input[4] = {1, 2, 3, 4};
+  given_tensor in = {.data = input, .bytes = sizeof input, .element_type = 0x21000020, .rank = 2, .shape = {1, 4}};
+  given_tensor out;
+  memset(&out, 0, sizeof out);
+  int status = given_init(&state, arena, sizeof arena, parameters, count);
+  if (status == 0) status = given_apply(&state, &in, &out);
+  printf("%s %d", what, status);
+  for (size_t i = 0; i < out.bytes / 4; ++i) printf(" %g", (double)((const float*)out.data)[i]);
+  printf("\n");
+  return status;
+}
+int main(void) {
+  const given_parameter all[] = {{"other", "w", w, 4}, {NULL, "w", w, 4}, {"model", NULL, w, 4}, {"model", "w", w, sizeof w}};
+  call("all", all, 4);
+  call("none", NULL, 3);
+  call("another scope", all, 2);
+  call("another key", all, 3);
+  const given_parameter wrong[] = {{"model", "w", w, 60}, {"model", "w", NULL, 64}};
+  call("too short", wrong, 1);
+  call("no bytes", wrong + 1, 1);
+  return 0;
+}
+"""
+# The statuses NOT_FOUND and OUT_OF_RANGE.
+GIVEN_PRINTS = """all 0 10 12.5 15 17.5
+none 5
+another scope 5
+another key 5
+too short 11
+no bytes 5
+"""
+
+
+def check_given_parameters(checks, folder):
+    """A program with objects gets its parameters from the caller, as pointers."""
+    if not vmrun.fixtures():
+        return
+    module = os.path.join(vmrun.fixtures(), "compiled", "parameters.vmvx.vmfb")
+    done = vmrun.run("vm-cc", module, "--no-plan", "-o", os.path.join(folder, "given"))
+    checks.check("parameters of the caller", None if done.returncode == 0 else "refused", done)
+    vmrun.write(os.path.join(folder, "caller.c"), GIVEN)
+    for compiler in COMPILERS:
+        program = os.path.join(folder, compiler)
+        done = subprocess.run([compiler, *STRICT, "-O1", "-fsanitize=address,undefined", "-o", program, "caller.c", "given.c", "-lm"], cwd=folder,
+                              capture_output=True, text=True)
+        checks.check(f"{compiler} compiles a program with parameters of the caller", None if done.returncode == 0 else "messages", done)
+        done = subprocess.run([program], capture_output=True, text=True)
+        checks.check(f"parameters of the caller, {compiler}", None if done.stdout == GIVEN_PRINTS else "another result", done)
+    program = Program(folder, "empty", module, "--no-plan")
+    checks.check("--main with parameters of the caller", program.compile(COMPILERS[0]))
+    done = program.run("--function=apply", "--input=1x4xf32=1")
+    checks.check("a program without its parameters", None if done.returncode == 1 and "NOT_FOUND" in done.stderr else "another failure", done)
+
+
+def check_split(checks, folder):
+    """Programs in several files: planned and not, with more files than functions; native modules."""
+    programs = [(os.path.join(vmrun.SOURCE, "examples", f"{name}.vmasm"), [], list(example_calls(text)))
+                for name in ("fib", "host_loop", "elementwise_mul")
+                for text in [vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", f"{name}.vmasm"))]]
+    fixtures = vmrun.fixtures()
+    if fixtures:
+        with open(os.path.join(fixtures, "compiled", "cases.json"), encoding="utf-8") as file:
+            cases = json.load(file)
+        for name in ("mlp.vmvx", "reductions.vmvx", "stateful.vmvx", "control_flow.vmvx", "mlp.vmvx-uk", "parameters.vmvx"):
+            calls = [[case["function"], *(value.replace("@", f"@{fixtures}/compiled/") for value in case["inputs"])] for case in cases
+                     if case["module"] == f"{name}.vmfb" and case["devices"] == ["local-sync"] and "error" not in case]
+            files = [f"--parameters=model={fixtures}/compiled/weights.irpa"] if "parameters" in name else []
+            programs.append((os.path.join(fixtures, "compiled", f"{name}.vmfb"), files, calls))
+    number = 0
+    for module, files, calls in programs:
+        for flags in ([], ["--no-plan"]):
+            number += 1
+            split = (1, 2, 5)[number % 3]
+            name = f"{os.path.basename(module)} {' '.join(flags)} in {split} files more"
+            program = Program(folder, f"s{number}", module, f"--split={split}", *flags, *files)
+            made = sorted(pathlib.Path(folder).glob(f"s{number}_[0-9].c"))
+            checks.check(name, None if len(made) == split else f"there are {made}", program.done)
+            wrong = program.compile(COMPILERS[number % len(COMPILERS)], "-O0")
+            checks.check(f"{name}: compiles", wrong)
+            if wrong is None:
+                compare(checks, program, calls, "--device=local-sync", *files)
+    module = os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")
+    vmrun.succeeds("vm-cc", module, "--runtime=hal", "--split=2", "-o", os.path.join(folder, "native"))
+    includes = [f"-I{os.path.join(vmrun.SOURCE, each, 'include')}" for each in ("vm", "base")]
+    for compiler in COMPILERS:
+        done = subprocess.run([compiler, *STRICT, "-O1", "-shared", "-fPIC", *includes, "-o", "native.so", "native.c", "native_1.c", "native_2.c"],
+                              cwd=folder, capture_output=True, text=True)
+        checks.check(f"{compiler} compiles a native module in three files", None if done.returncode == 0 else "messages", done)
+        done = vmrun.run("vm-run", f"--module={os.path.join(folder, 'native.so')}", "--device=local-sync", "--function=mul", "--input=8xf32=1,2,3,4,5,6,7,8",
+                         "--input=8xf32=2")
+        checks.check(f"a native module in three files, {compiler}", None if "8xf32=2 4 6 8 10 12 14 16" in done.stdout else "another result", done)
+    for split in ("0", "1000", "x"):
+        done = vmrun.run("vm-cc", module, f"--split={split}", "-o", os.path.join(folder, "none"))
+        checks.check(f"--split={split}", vmrun.why_bad_failure(done, "--split"), done)
+
+
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
     for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
-                  check_expectations, check_no_checks, check_static, check_fixtures):
+                  check_expectations, check_no_checks, check_static, check_given_parameters, check_split, check_fixtures):
         inner = os.path.join(folder, check.__name__)
         os.makedirs(inner)
         check(checks, inner)

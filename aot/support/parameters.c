@@ -1,10 +1,10 @@
 /* The module io_parameters, over parameters that are part of the program. */
 #include "check.c"
 
-/*@@ io_range io_range_of */
+/*@@ io_range io_range_of io_find io_is_name */
 /* A range of a parameter, for one row of the tables of a call. */
 typedef struct io_range {
-  const vm_parameter* parameter;
+  vm_parameter parameter;
   uint64_t from;
   uint64_t to; /* in a buffer */
   uint64_t length;
@@ -16,6 +16,37 @@ static int io_is_name(vm_ref name, const char* expected, uint64_t length) {
   return found == length && (length == 0 || memcmp(vm_buffer_of(name)->data, expected, (size_t)length) == 0);
 }
 
+/* Finds a parameter of the program or, if the caller gives parameters, of the caller. */
+static int io_find(const vm_state* s, vm_ref scope, const unsigned char* key, uint32_t length,
+                   vm_parameter* out) {
+  int found = 0;
+  for (size_t i = 0; i < sizeof vm_parameters / sizeof vm_parameters[0]; ++i) {
+    const vm_parameter* const each = &vm_parameters[i];
+    if (each->key_length != length || !io_is_name(scope, each->scope, each->scope_length) ||
+        (length != 0 && memcmp(each->key, key, length) != 0))
+      continue;
+    *out = *each;
+    found = 1;
+  }
+#ifdef VM_GIVEN_PARAMETERS
+  for (size_t i = 0; i < s->parameter_count && !found; ++i) {
+    const char* const own_scope = s->parameters[i].scope != NULL ? s->parameters[i].scope : "";
+    const char* const own_key = s->parameters[i].key != NULL ? s->parameters[i].key : "";
+    if (strlen(own_key) != length || !io_is_name(scope, own_scope, strlen(own_scope)) ||
+        (length != 0 && memcmp(own_key, key, length) != 0) ||
+        (s->parameters[i].data == NULL && s->parameters[i].length != 0))
+      continue;
+    out->data = s->parameters[i].data;
+    out->length = s->parameters[i].length;
+    out->pattern_length = 0;
+    found = 1;
+  }
+#else
+  (void)s;
+#endif
+  return found;
+}
+
 static int io_range_of(vm_state* s, vm_ref scope, vm_ref table, vm_ref keys, vm_ref spans, uint64_t row,
                        io_range* out) {
   uint32_t key[2];
@@ -25,22 +56,15 @@ static int io_range_of(vm_state* s, vm_ref scope, vm_ref table, vm_ref keys, vm_
   if (key[0] > vm_buffer_of(keys)->length || key[1] > vm_buffer_of(keys)->length - key[0])
     return vm_fail_with(s, 11, "key $ lies outside of the $ bytes of key data", row,
                         vm_buffer_of(keys)->length, 0);
-  out->parameter = NULL;
-  for (size_t i = 0; i < sizeof vm_parameters / sizeof vm_parameters[0]; ++i) {
-    const vm_parameter* const each = &vm_parameters[i];
-    if (each->key_length == key[1] && io_is_name(scope, each->scope, each->scope_length) &&
-        (key[1] == 0 || memcmp(each->key, vm_buffer_of(keys)->data + key[0], key[1]) == 0))
-      out->parameter = each;
-  }
-  if (out->parameter == NULL)
+  if (!io_find(s, scope, key[1] != 0 ? vm_buffer_of(keys)->data + key[0] : NULL, key[1], &out->parameter))
     return vm_fail_with(s, 5, "the program has no parameter of this scope with the key $ of a call", row, 0,
                         0);
   out->from = span[0];
   out->to = span[1];
   out->length = span[2];
-  if (span[0] > out->parameter->length || span[2] > out->parameter->length - span[0])
+  if (span[0] > out->parameter.length || span[2] > out->parameter.length - span[0])
     return vm_fail_with(s, 11, "$ bytes at offset $ are not within the $ bytes of a parameter", span[2],
-                        span[0], out->parameter->length);
+                        span[0], out->parameter.length);
   return 0;
 }
 
@@ -58,6 +82,12 @@ static int io_count(vm_state* s, vm_ref device, vm_ref scope, vm_ref table, vm_r
   for (size_t i = 0; i < sizeof vm_parameters / sizeof vm_parameters[0]; ++i)
     has_scope |= vm_parameters[i].length != UINT64_MAX &&
                  io_is_name(scope, vm_parameters[i].scope, vm_parameters[i].scope_length);
+#ifdef VM_GIVEN_PARAMETERS
+  for (size_t i = 0; i < s->parameter_count; ++i) {
+    const char* const own_scope = s->parameters[i].scope != NULL ? s->parameters[i].scope : "";
+    has_scope |= io_is_name(scope, own_scope, strlen(own_scope));
+  }
+#endif
   if (!has_scope) return vm_fail(s, 5, "the program has no parameters of this scope");
   *count = vm_buffer_of(spans)->length / 24;
   if (vm_buffer_of(spans)->length % 24 != 0)
@@ -71,7 +101,7 @@ static int io_count(vm_state* s, vm_ref device, vm_ref scope, vm_ref table, vm_r
 
 /*@@ io_copy */
 static void io_copy(const io_range* range, unsigned char* to) {
-  const vm_parameter* const from = range->parameter;
+  const vm_parameter* const from = &range->parameter;
   if (from->pattern_length == 0 && range->length != 0)
     memcpy(to, from->data + range->from, (size_t)range->length);
   if (from->pattern_length != 0)
@@ -81,7 +111,7 @@ static void io_copy(const io_range* range, unsigned char* to) {
 /*@@ io_make */
 /* A buffer with a range of a parameter: its bytes themselves, if the program will not write to them. */
 static int io_make(vm_state* s, const io_range* range, uint32_t type, uint32_t usage, vm_ref* out) {
-  const vm_parameter* const from = range->parameter;
+  const vm_parameter* const from = &range->parameter;
   union {
     const unsigned char* constant;
     unsigned char* data;
@@ -101,7 +131,7 @@ static int io_parameters_load(vm_state* s, vm_ref device, uint64_t affinity, vm_
   (void)affinity;
   (void)target_affinity;
   uint64_t count = 0;
-  io_range range = {NULL, 0, 0, 0};
+  io_range range = {{NULL, 0, NULL, 0, NULL, 0, 0}, 0, 0, 0};
   vm_ref list = NULL;
   int status = io_count(s, device, scope, table, keys, spans, &count);
   for (uint64_t i = 0; i < count && status == 0; ++i) {
@@ -131,7 +161,7 @@ static int io_parameters_gather(vm_state* s, vm_ref device, uint64_t affinity, v
                                 vm_ref scope, vm_ref target, vm_ref table, vm_ref keys, vm_ref spans) {
   (void)affinity;
   uint64_t count = 0;
-  io_range range = {NULL, 0, 0, 0};
+  io_range range = {{NULL, 0, NULL, 0, NULL, 0, 0}, 0, 0, 0};
   hal_range to = {NULL, 0, 0};
   int status = io_count(s, device, scope, table, keys, spans, &count);
   for (uint64_t i = 0; i < count && status == 0; ++i) {
@@ -153,7 +183,7 @@ static int io_parameters_scatter(vm_state* s, vm_ref device, uint64_t affinity, 
                                  vm_ref source, vm_ref scope, vm_ref table, vm_ref keys, vm_ref spans) {
   (void)affinity;
   uint64_t count = 0;
-  io_range range = {NULL, 0, 0, 0};
+  io_range range = {{NULL, 0, NULL, 0, NULL, 0, 0}, 0, 0, 0};
   hal_range from = {NULL, 0, 0};
   int status = io_count(s, device, scope, table, keys, spans, &count);
   for (uint64_t i = 0; i < count && status == 0; ++i) {

@@ -1,4 +1,6 @@
-// vm-cc: writes a module as C. Reads one file, writes a header, a source file, and with --main a program.
+// vm-cc: writes a module as C, or as a module with machine code. Reads one file; writes a header, a source
+// file, and with --main a program, or a module.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "common/files.h"
 #include "common/module_file.h"
 #include "common/short_output.h"
+#include "emit/emit.h"
 #include "parameter_files.h"
 
 namespace halyard::tools {
@@ -47,6 +50,11 @@ constexpr Text checks = {
     "Whether loads and stores of the program check the bounds of buffers. none: for modules that "
     "you trust; an access outside of a buffer is then undefined.",
     "--checks=none", "all"};
+constexpr Number split = {
+    "split", "N",
+    "Moves the functions of bytecode to N more files, FILE_1.c to FILE_N.c, of about the same size, and adds "
+    "FILE_internal.h. Compilers can translate the files at the same time.",
+    "--split=4"};
 constexpr Number devices = {
     "devices", "N",
     "The devices that the program sees. All are the one device of the program, which runs their "
@@ -57,31 +65,94 @@ constexpr OptionalText report = {"report", "FILE.svg",
                                  "function. With a value also writes a picture "
                                  "of the arena: time from left to right, addresses from bottom to top.",
                                  "--report=arena.svg"};
+constexpr Text emit = {
+    "emit", "KIND",
+    "What to write. c: the program as C. vmfb: a module, FILE, whose portable kernels are machine code for "
+    "the processors of --target; it needs no compiler where it runs. The library that compiles is a package "
+    "of its own.",
+    "--emit=vmfb", "c"};
+constexpr List target = {
+    "target", "PROCESSORS",
+    "With --emit=vmfb: x86-64-v2, x86-64-v3, x86-64-v4, arm64 or riscv64, with features as +NAME; several "
+    "with commas, or by repetition. The module takes the best one that the device has.",
+    "--target=x86-64-v3,arm64"};
+constexpr Toggle no_portable = {
+    "no_portable",
+    "With --emit=vmfb: leaves out portable kernels that were compiled. Without it, they run on devices that "
+    "have none of the processors.",
+    "--no-portable"};
 }  // namespace flag
 
 constexpr const Flag* kFlags[] = {&flag::output,  &flag::runtime, &flag::main,    &flag::parameters,
-                                  &flag::no_plan, &flag::checks,  &flag::devices, &flag::report};
+                                  &flag::no_plan, &flag::checks,  &flag::devices, &flag::split,
+                                  &flag::report,  &flag::emit,    &flag::target,  &flag::no_portable};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
     "vm-cc",
-    "vm-cc MODULE --output=FILE [--runtime=none|hal] [--main] [--report]",
+    "vm-cc MODULE --output=FILE [--runtime=none|hal] [--main] [--report] [--emit=vmfb --target=PROCESSORS]",
     "Writes a module (.vmfb, or .vmasm text) as C11 that needs neither Halyard nor memory from the system, "
-    "or with --runtime=hal as C11 that is a native module of Halyard. '-' "
-    "as MODULE reads standard input. Runs no code of the module.",
+    "or with --runtime=hal as C11 that is a native module of Halyard, or with --emit=vmfb as a module with "
+    "machine code. '-' as MODULE reads standard input. Runs no code of the module.",
     kGroups,
     "  vm-cc examples/fib.vmasm --main -o fib && cc -std=c11 -O2 fib.c fib_main.c -o fib\n"
     "  ./fib --function=fib --input=30\n"
     "  vm-cc model.vmfb --runtime=hal -o model && cc -std=c11 -O2 -shared -fPIC model*.c -o model.so\n"
-    "  vm-run --module=./model.so --function=main --input=4xf32=1\n",
+    "  vm-run --module=./model.so --function=main --input=4xf32=1\n"
+    "  vm-cc model.vmfb --emit=vmfb --target=x86-64-v3,arm64 -o fast.vmfb\n",
     kUsualExitCodes,
     "FILE"};
+
+std::span<const uint8_t> bytes_of(const ModuleFile& file) {
+  return {reinterpret_cast<const uint8_t*>(file.bytes().data()), file.bytes().size()};
+}
+
+Result<int> emit_module(const Flags& flags, const std::string& input) {
+  for (const Flag* only_c : kFlags)
+    if (flags.has(*only_c) && only_c != &flag::output && only_c != &flag::emit && only_c != &flag::target &&
+        only_c != &flag::no_portable && only_c != &flag::report)
+      return fail(HALYARD_INVALID_ARGUMENT, "{} with {}=vmfb: the flag is for C; leave it out", *only_c,
+                  flag::emit);
+  const std::string output = flags[flag::output];
+  if (output.empty())
+    return fail(HALYARD_INVALID_ARGUMENT, "no file for the module; add {}=FILE.vmfb", flag::output);
+  std::error_code ignored;
+  if (std::filesystem::equivalent(input, output, ignored))
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is the input; write the module to another file", output);
+  aot::EmitOptions options = {.processors = {}, .keep_portable = !flags[flag::no_portable]};
+  for (const std::string& list : flags[flag::target])
+    for (size_t begin = 0; begin <= list.size();) {
+      const size_t end = std::min(list.find(',', begin), list.size());
+      options.processors.push_back(list.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  if (options.processors.empty())
+    return fail(HALYARD_INVALID_ARGUMENT, "{}=vmfb without a processor; add {}", flag::emit,
+                flag::target.example);
+  const ModuleFile module_file = TOOL_TRY(ModuleFile::open(input));
+  const auto emitted = aot::emit(bytes_of(module_file), options);
+  if (!emitted)
+    return fail(static_cast<halyard_status_code_t>(emitted.error().code), "'{}': {}", input,
+                emitted.error().text);
+  TOOL_TRY(write_file(output, false, emitted->module));
+  for (const std::string& refusal : emitted->refused) std::fprintf(stderr, "vm-cc: %s\n", refusal.c_str());
+  if (flags[flag::report]) std::fputs(emitted->report.c_str(), stdout);
+  return 0;
+}
 
 Result<int> translate(const Flags& flags) {
   const std::vector<std::string>& inputs = flags.positional();
   if (inputs.size() != 1)
     return fail(HALYARD_INVALID_ARGUMENT, "expected one module, found {}; usage: {}", inputs.size(),
                 kTool.usage);
+  if (flags[flag::emit] == "vmfb") return emit_module(flags, inputs.front());
+  if (flags[flag::emit] != "c")
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected c or vmfb", flag::emit, flags[flag::emit]);
+  for (const Flag* only_module :
+       {static_cast<const Flag*>(&flag::target), static_cast<const Flag*>(&flag::no_portable)})
+    if (flags.has(*only_module))
+      return fail(HALYARD_INVALID_ARGUMENT, "{} without {}=vmfb: C is for any processor; add {}=vmfb",
+                  *only_module, flag::emit, flag::emit);
   if (!flags.has(flag::output))
     return fail(HALYARD_INVALID_ARGUMENT, "no name for the files in C; add {}", flag::output.example);
   const bool is_hal = flags[flag::runtime] == "hal";
@@ -104,14 +175,17 @@ Result<int> translate(const Flags& flags) {
   if (devices == 0 || devices > kMaxDevices)
     return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected 1 to {} devices", flag::devices, devices,
                 kMaxDevices);
+  constexpr uint64_t kMaxFiles = 999;
+  const uint64_t split = TOOL_TRY(flags[flag::split]);
+  if (flags.has(flag::split) && (split == 0 || split > kMaxFiles))
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected 1 to {} files", flag::split, split, kMaxFiles);
   std::filesystem::path output = flags[flag::output];
   if (output.extension() == ".c") output.replace_extension();
   if (!output.has_filename())
     return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected the name of a file, found a folder; add a name",
                 flag::output, flags[flag::output]);
   const ModuleFile module_file = TOOL_TRY(ModuleFile::open(inputs.front()));
-  const std::span<const uint8_t> module(reinterpret_cast<const uint8_t*>(module_file.bytes().data()),
-                                        module_file.bytes().size());
+  const std::span<const uint8_t> module = bytes_of(module_file);
   std::vector<std::pair<std::string, std::string>> named;
   for (const std::string& each : flags[flag::parameters]) {
     const size_t equals = each.find('=');
@@ -128,6 +202,7 @@ Result<int> translate(const Flags& flags) {
                                 .main = flags[flag::main],
                                 .planned = !flags[flag::no_plan],
                                 .checks = flags[flag::checks] != "none",
+                                .split = static_cast<uint32_t>(split),
                                 .devices = static_cast<uint32_t>(devices),
                                 .parameters = parameters->parameters};
   aot::Report report;

@@ -11,6 +11,7 @@
 #include "aot/hal_function_writer.h"
 #include "aot/plan.h"
 #include "aot/program.h"
+#include "aot/split_source.h"
 #include "aot/support.h"
 #include "aot/waits.h"
 #include "aot/written_functions.h"
@@ -399,7 +400,10 @@ Result<std::vector<File>> write_program(std::span<const uint8_t> bytes, const Op
 std::expected<std::vector<File>, Refusal> translate_program(std::span<const uint8_t> module,
                                                             const Options& options) {
   Result<std::vector<File>> files = write_program(module, options);
-  if (files) return *std::move(files);
+  if (files) {
+    split_source(options.name, options.split, *files);
+    return *std::move(files);
+  }
   const std::string text = files.error().text();
   return std::unexpected(
       Refusal{.code = static_cast<int32_t>(files.error().code()), .text = text.substr(text.find("; ") + 2)});

@@ -25,6 +25,7 @@ struct Options {
   bool main = false;                       // also writes a program
   bool planned = true;                     // plans memory where it is known
   bool checks = true;                      // of bounds, in loads and stores
+  uint32_t split = 0;                      // the number of files for functions beside NAME.c
   uint32_t devices = 1;                    // that the program sees; all are the same one
   std::vector<ParameterBytes> parameters;  // others are pointers that the caller of the program gives
 };

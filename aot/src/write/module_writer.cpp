@@ -97,6 +97,9 @@ class ModuleWriter {
   void write_begin() {
     functions_ += begin_prototype() + " {\n  memset(s, 0, sizeof *s);\n";
     if (has_imports()) functions_ += "  s->user = user;\n";
+    if (takes_parameters())
+      functions_ +=
+          "  s->parameters = parameters;\n  s->parameter_count = parameters != NULL ? parameter_count : 0;\n";
     const bool objects = constants_ != 0 || std::ranges::any_of(written_, [](const WrittenFunction& each) {
                            return each.text.find("vm_ref") != std::string::npos;
                          });
@@ -117,9 +120,19 @@ class ModuleWriter {
     return std::ranges::any_of(
         plan_.imports, [](const ImportPlan& each) { return !each.callee.empty() && !each.takes_state; });
   }
+  // Whether the program loads parameters that are not part of it.
+  bool takes_parameters() const {
+    return options_.parameters.empty() && std::ranges::any_of(plan_.imports, [](const ImportPlan& each) {
+             return each.callee.starts_with("io_parameters_");
+           });
+  }
   std::string begin_prototype() const {
-    return fmt::format("int {0}_init({0}_state* s, void* arena, size_t arena_bytes{1})", plan_.prefix,
-                       has_imports() ? ", void* user" : "");
+    return fmt::format(
+        "int {0}_init({0}_state* s, void* arena, size_t arena_bytes{1}{2})", plan_.prefix,
+        takes_parameters()
+            ? fmt::format(", const {}_parameter* parameters, size_t parameter_count", plan_.prefix)
+            : "",
+        has_imports() ? ", void* user" : "");
   }
   bool has_tensors() const {
     return std::ranges::any_of(public_, [](const PublicFunction& each) {
@@ -159,7 +172,16 @@ class ModuleWriter {
   }
 
   std::string state() const {
-    std::string text = fmt::format(
+    std::string text;
+    if (takes_parameters())
+      text = fmt::format(
+          "/* A parameter that the caller gives. Table and bytes stay where they are as long as the state is "
+          "used. "
+          "*/\n"
+          "typedef struct {0}_parameter {{\n  const char* scope; /* null: none */\n  const char* key;\n"
+          "  const void* data;\n  uint64_t length; /* bytes */\n}} {0}_parameter;\n\n",
+          plan_.prefix);
+    text += fmt::format(
         "/* The state of one instance of the program: its globals, and the text of the last failure.\n"
         " * The caller owns it, and calls the functions of one state from one thread at a time. */\n"
         "typedef struct {}_state {{\n"
@@ -169,6 +191,8 @@ class ModuleWriter {
         plan_.prefix);
     if (has_imports())
       text += "  void* user;    /* the first argument of functions that the program imports */\n";
+    if (takes_parameters())
+      text += fmt::format("  const {}_parameter* parameters;\n  size_t parameter_count;\n", plan_.prefix);
     if (has_recursion_) text += "  uint32_t depth; /* of nested calls */\n";
     if (uses("->stopped")) text += "  uint32_t stopped; /* calls are nested too deep */\n";
     if (uses("vm_arena_begin")) text += "  void* free;    /* blocks of the arena */\n";
@@ -284,7 +308,7 @@ class ModuleWriter {
                           each.bytes.empty() ? each.pattern.size() : 0);
     }
     if (rows.empty()) rows = "  {\"\", 0, \"\", SIZE_MAX, NULL, UINT64_MAX, 0}, /* none */\n";
-    return arrays +
+    return arrays + (takes_parameters() ? "#define VM_GIVEN_PARAMETERS\n" : "") +
            "typedef struct vm_parameter {\n  const char* scope;\n  size_t scope_length;\n  const char* key;\n"
            "  size_t key_length;\n  const unsigned char* data;\n  uint64_t length;\n"
            "  size_t pattern_length; /* of data, which is repeated; 0: data has all bytes */\n} "
@@ -304,8 +328,15 @@ class ModuleWriter {
     if (has_tensors())
       text += fmt::format("typedef {}_tensor vm_tensor;\n#define VM_TENSORS\n", plan_.prefix);
     text += fmt::format(
-        "static const char vm_name[] = {};\n#define vm_init(s, arena, bytes) {}_init(s, arena, bytes{})\n",
-        quoted(options_.name), plan_.prefix, has_imports() ? ", NULL" : "");
+        "{}static const char vm_name[] = {};\n#define vm_init(s, arena, bytes) {}_init(s, arena, "
+        "bytes{}{})\n",
+        takes_parameters() ? fmt::format("/* Fill in the parameters. */\nstatic const {}_parameter "
+                                         "vm_given[] = {{{{NULL, NULL, NULL, 0}}}};\n",
+                                         plan_.prefix)
+                           : "",
+        quoted(options_.name), plan_.prefix,
+        takes_parameters() ? ", vm_given, sizeof vm_given / sizeof vm_given[0]" : "",
+        has_imports() ? ", NULL" : "");
     text += fmt::format("#ifndef VM_ARENA_BYTES\n#define VM_ARENA_BYTES {}\n#endif\n\n",
                         uses("vm_arena_begin") ? "(256u << 20)" : "16");
     text += fmt::format(

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "aot/c_text.h"
+#include "aot/split_source.h"
 #include "write/writers.h"
 
 namespace halyard::aot {
@@ -25,13 +26,6 @@ Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Opt
     if (const std::unique_ptr<Program> program = Program::of(plan, kernels, options, why))
       return write_planned(*program, kernels, options, report);
   }
-  if (options.parameters.empty())
-    for (const ImportPlan& each : plan.imports)
-      if (each.callee.starts_with("io_parameters_"))
-        return fail(Code::UNIMPLEMENTED,
-                    "the program loads parameters; give their files with --parameters=[SCOPE=]FILE. Only a "
-                    "program whose memory is planned takes them as pointers, but {}",
-                    why);
   report.text = fmt::format("objects    at run time, in the arena: {}\n", why);
   return write_dynamic(plan, kernels, options);
 }
@@ -53,7 +47,10 @@ std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> mod
                                                     Report* report) {
   Report unused;
   Result<std::vector<File>> files = write_module(module, options, report != nullptr ? *report : unused);
-  if (files) return *std::move(files);
+  if (files) {
+    split_source(options.name, options.split, *files);
+    return *std::move(files);
+  }
   const std::string text = files.error().text();
   return std::unexpected(
       Refusal{.code = static_cast<int32_t>(files.error().code()), .text = text.substr(text.find("; ") + 2)});

@@ -1,0 +1,68 @@
+#include "emit/emit.h"
+
+#include <fmt/format.h>
+
+#include "aot/plan.h"
+#include "emit/emitter.h"
+#include "emit/host_module.h"
+#include "emit/kernels.h"
+
+namespace halyard::aot {
+
+namespace {
+
+Result<Emitted> emit_module(std::span<const uint8_t> bytes, const EmitOptions& options) {
+  const std::vector<Processor> processors = HALYARD_TRY(read_processors(options.processors));
+  const Ref<vm::BytecodeModule> module =
+      HALYARD_TRY(vm::BytecodeModule::load(Bytes::borrow(bytes, {}), known_types()));
+  const std::vector<PortableExecutable> executables = HALYARD_TRY(PortableExecutable::find(*module));
+  if (executables.empty())
+    return fail(
+        Code::FAILED_PRECONDITION,
+        "module '{}' has no portable kernels: none of its constants ({}) is an executable of the format "
+        "vmvx-bytecode-fb; compile it for VMVX",
+        module->name(), module->rodata().size());
+  const halyard_emit_fn compiler = HALYARD_TRY(open_emitter());
+  Emitted emitted;
+  std::vector<ExecutableVariants> all;
+  for (const PortableExecutable& executable : executables) {
+    ExecutableVariants variants{executable.constant(), {}};
+    std::string refusal;
+    for (size_t i = 0; i < processors.size(); ++i) {
+      Result<std::vector<uint8_t>> library = executable.compile(compiler, processors[i]);
+      if (!library) {
+        refusal = fmt::format("executable of constant {} stays portable, for {}: {}", executable.constant(),
+                              processors[i].name, library.error().message());
+        break;  // other processors have the same reason, and all or none take the place of the portable one
+      }
+      emitted.report +=
+          fmt::format("executable of constant {}, {} kernels, {}: {} bytes\n", executable.constant(),
+                      executable.kernel_count(), processors[i].name, library->size());
+      variants.variants.push_back({i, *std::move(library)});
+    }
+    if (refusal.empty())
+      all.push_back(std::move(variants));
+    else
+      emitted.refused.push_back(std::move(refusal));
+  }
+  if (all.empty()) return fail(Code::UNIMPLEMENTED, "{}", emitted.refused.front());
+  emitted.module = HALYARD_TRY(with_variants(bytes, *module, processors, all, options.keep_portable));
+  return emitted;
+}
+
+}  // namespace
+
+std::vector<std::string> processor_names() {
+  const std::vector<std::string_view> names = known_processors();
+  return {names.begin(), names.end()};
+}
+
+std::expected<Emitted, Refusal> emit(std::span<const uint8_t> module, const EmitOptions& options) {
+  Result<Emitted> emitted = emit_module(module, options);
+  if (emitted) return *std::move(emitted);
+  const std::string text = emitted.error().text();
+  return std::unexpected(Refusal{.code = static_cast<int32_t>(emitted.error().code()),
+                                 .text = text.substr(text.find("; ") + 2)});
+}
+
+}  // namespace halyard::aot

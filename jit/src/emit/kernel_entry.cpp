@@ -1,0 +1,468 @@
+#include "emit/kernel_entry.h"
+
+#include <cstddef>
+#include <vector>
+
+#include "shared/symbols.h"
+#include "vm/object/variant.h"
+
+namespace halyard::jit {
+
+namespace {
+
+using llvm::BasicBlock;
+using llvm::Value;
+using vm::DecodedOp;
+using vm::Op;
+
+// Of exec-cpu-library.md, section 4.
+constexpr uint64_t kDispatchSizeX = 0;
+constexpr uint64_t kDispatchSizeZ = 8;
+constexpr uint64_t kDispatchConstantCount = 10;
+constexpr uint64_t kDispatchCountX = 12;
+constexpr uint64_t kDispatchCountZ = 20;
+constexpr uint64_t kDispatchConstants = 24;
+constexpr uint64_t kDispatchBindings = 32;
+constexpr uint64_t kDispatchLengths = 40;
+constexpr uint64_t kWorkgroupX = 0;
+constexpr uint64_t kWorkgroupZ = 8;
+constexpr uint64_t kWorkgroupMemory = 16;
+constexpr uint64_t kWorkgroupMemoryBytes = 24;
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMaxPages = UINT16_MAX;
+
+// Of a kernel in bytecode (exec-vmvx.md, section 2).
+constexpr uint32_t kLocalMemoryArgument = 0;
+constexpr uint32_t kConstantsArgument = 1;
+constexpr uint32_t kBindingsArgument = 2;
+constexpr uint32_t kFirstNumber = 3;
+constexpr uint32_t kArguments = 12;
+
+// The objects of the entry function.
+struct KernelBuffer {
+  const void* type;
+  void* data;
+  uint64_t length;
+  uint64_t mutable_length;
+  uint64_t written;
+};
+struct KernelList {
+  const void* type;
+  void* buffers;
+  uint32_t size;
+  uint32_t element;
+};
+constexpr uint64_t kBufferAlignment = 64;
+
+// Codes of statuses.
+constexpr int32_t kInvalidArgument = 3;
+constexpr int32_t kResourceExhausted = 8;
+constexpr int32_t kOutOfRange = 11;
+constexpr int32_t kInternal = 13;
+
+bool is_op(const vm::Word& word, Op op) { return word.op == static_cast<uint16_t>(op); }
+bool is_op(const vm::Word& word, DecodedOp op) { return word.op == static_cast<uint16_t>(op); }
+
+}  // namespace
+
+const halyard_jit_layout_t& kernel_object_layout() {
+  static const halyard_jit_layout_t layout = {
+      .object_type = offsetof(KernelBuffer, type),
+      .buffer_data = offsetof(KernelBuffer, data),
+      .buffer_length = offsetof(KernelBuffer, length),
+      .buffer_mutable_length = offsetof(KernelBuffer, mutable_length),
+      .buffer_written = offsetof(KernelBuffer, written),
+      .list_element = offsetof(KernelList, element),
+      .list_size = offsetof(KernelList, size),
+      .list_data = offsetof(KernelList, buffers),
+      .frame_bytes = 0,
+      .frame_code = 0,
+      .frame_instance = 0,
+      .frame_call = 0,
+      .frame_caller_bytes = 0,
+      .code_words = 0,
+  };
+  static_assert(offsetof(KernelBuffer, type) == offsetof(KernelList, type));
+  return layout;
+}
+
+KernelEntry::KernelEntry(const halyard_emit_request_t& request, const halyard_emit_kernel_t& kernel,
+                         const halyard_jit_function_t& plain, llvm::Function& run)
+    : request_(request),
+      kernel_(kernel),
+      words_(static_cast<const Word*>(kernel.function.words), kernel.function.word_count),
+      own_calls_(plain),
+      registers_({static_cast<const Word*>(plain.words), plain.word_count}, {plain.lists, plain.list_count},
+                 plain.value_slots, own_calls_),
+      run_(run),
+      module_(*run.getParent()),
+      b_(module_.getContext()) {}
+
+uint32_t KernelEntry::local_memory_pages() const {
+  return static_cast<uint32_t>((own_bytes_ + kernel_.local_memory + kPage - 1) / kPage);
+}
+
+// ---- small parts
+
+BasicBlock* KernelEntry::new_block(const llvm::Twine& name) {
+  return BasicBlock::Create(module_.getContext(), name, entry_);
+}
+
+Value* KernelEntry::field(Value* record, uint64_t offset, llvm::Type* type) {
+  return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), record, offset));
+}
+void KernelEntry::set_field(Value* record, uint64_t offset, Value* value) {
+  b_.CreateStore(value, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), record, offset));
+}
+
+Value* KernelEntry::slot(uint32_t reg) {
+  return b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), values_, reg);
+}
+Value* KernelEntry::ref(uint32_t reg) { return b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), refs_, reg); }
+
+// Memory of the stack, in the first block.
+llvm::AllocaInst* KernelEntry::room(uint64_t bytes) {
+  const llvm::IRBuilder<>::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(&entry_->getEntryBlock(), entry_->getEntryBlock().getFirstInsertionPt());
+  llvm::AllocaInst* const made =
+      b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), bytes == 0 ? 1 : bytes));
+  made->setAlignment(llvm::Align(16));
+  return made;
+}
+
+llvm::Constant* KernelEntry::host_type(const char* name) {
+  return module_.getOrInsertGlobal(name, b_.getInt8Ty());
+}
+
+void KernelEntry::fill_buffer(Value* buffer, Value* data, Value* length, bool writable) {
+  set_field(buffer, offsetof(KernelBuffer, type), host_type(kBufferType));
+  set_field(buffer, offsetof(KernelBuffer, data), data);
+  set_field(buffer, offsetof(KernelBuffer, length), length);
+  set_field(buffer, offsetof(KernelBuffer, mutable_length), writable ? length : b_.getInt64(0));
+}
+
+// Clears memory whose size is a multiple of 16 bytes.
+void KernelEntry::clear(Value* memory, uint64_t bytes) {
+  constexpr uint64_t kStep = 64;
+  auto* const zeros = llvm::ConstantAggregateZero::get(llvm::FixedVectorType::get(b_.getInt32Ty(), 4));
+  const auto store = [&](Value* at, uint64_t count) {
+    for (uint64_t i = 0; i < count; i += 16)
+      b_.CreateAlignedStore(zeros, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), at, i), llvm::Align(16));
+  };
+  const uint64_t whole = bytes / kStep * kStep;
+  if (whole <= 4 * kStep) return store(memory, bytes);
+  BasicBlock* const before = b_.GetInsertBlock();
+  BasicBlock* const loop = new_block();
+  BasicBlock* const done = new_block();
+  b_.CreateBr(loop);
+  b_.SetInsertPoint(loop);
+  llvm::PHINode* const at = b_.CreatePHI(b_.getInt64Ty(), 2);
+  store(b_.CreateGEP(b_.getInt8Ty(), memory, at), kStep);
+  Value* const next = b_.CreateAdd(at, b_.getInt64(kStep));
+  at->addIncoming(b_.getInt64(0), before);
+  at->addIncoming(next, loop);
+  b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt64(whole)), loop, done);
+  b_.SetInsertPoint(done);
+  store(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), memory, whole), bytes - whole);
+}
+
+void KernelEntry::return_code(Value* code) { b_.CreateRet(code); }
+
+void KernelEntry::fail_unless(Value* condition, int32_t code) {
+  BasicBlock* const failed = new_block();
+  BasicBlock* const next = new_block();
+  b_.CreateCondBr(condition, next, failed);
+  b_.SetInsertPoint(failed);
+  return_code(b_.getInt32(static_cast<uint32_t>(code)));
+  b_.SetInsertPoint(next);
+}
+
+llvm::Error KernelEntry::refused(uint32_t at, const char* why) const {
+  const Word& word = words_[at];
+  const std::string name = word.op < vm::kOpCount ? std::string(vm::info(static_cast<Op>(word.op)).mnemonic())
+                           : is_op(word, DecodedOp::call_import) ? "a call of an import"
+                                                                 : "a copy of a ref";
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s: %s", name.c_str(), why);
+}
+
+// ---- the function
+
+llvm::Error KernelEntry::write(const std::string& symbol) {
+  if (kernel_.function.argument_count != kArguments)
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "it has %zu arguments; a kernel has %u",
+                                   kernel_.function.argument_count, kArguments);
+  if (llvm::Error error = place_own_buffers()) return error;
+  begin(symbol);
+  make_arguments();
+  for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at]))
+    if (leaves(at)) blocks_[at] = new_block("word" + llvm::Twine(at));
+  dispatch_ = new_block("dispatch");
+  BasicBlock* const failed = new_block("failed");
+  {
+    const llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(failed);  // a check in compiled code has failed
+    return_code(b_.getInt32(kOutOfRange));
+    b_.SetInsertPoint(dispatch_);
+    returned_ = b_.CreatePHI(b_.getInt32Ty(), 2);
+    llvm::SwitchInst* const cases = b_.CreateSwitch(returned_, failed);
+    for (const auto& [at, block] : blocks_) cases->addCase(b_.getInt32(at), block);
+  }
+  go_on(0);
+  for (const auto& [at, block] : std::map(blocks_)) {
+    b_.SetInsertPoint(block);
+    if (llvm::Error error = write_word(at)) return error;
+  }
+  if (returned_->getNumIncomingValues() == 0) returned_->addIncoming(b_.getInt32(0), dispatch_);
+  return llvm::Error::success();
+}
+
+bool KernelEntry::leaves(uint32_t at) const {
+  const Word& word = words_[at];
+  if (word.op < vm::kOpCount) return !vm::is_compiled(static_cast<Op>(word.op));
+  return !is_op(word, DecodedOp::move_32) && !is_op(word, DecodedOp::move_64) &&
+         !is_op(word, DecodedOp::move_ref) && !is_op(word, DecodedOp::enter_compiled);
+}
+
+void KernelEntry::begin(const std::string& symbol) {
+  llvm::Type* const pointer = b_.getPtrTy();
+  entry_ =
+      llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer}, false),
+                             llvm::GlobalValue::ExternalLinkage, symbol, module_);
+  entry_->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  entry_->setDSOLocal(true);
+  entry_->addFnAttr(llvm::Attribute::NoUnwind);
+  b_.SetInsertPoint(new_block("begin"));
+  const uint64_t value_bytes = (kernel_.function.value_slots * uint64_t{4} + 15) / 16 * 16;
+  const uint64_t ref_bytes = (kernel_.function.ref_slots * uint64_t{8} + 15) / 16 * 16;
+  values_ = room(value_bytes);
+  refs_ = room(ref_bytes);
+  stack_ = room(sizeof(halyard_jit_stack_t));
+  stop_ = new llvm::GlobalVariable(module_, b_.getInt32Ty(), true, llvm::GlobalValue::InternalLinkage,
+                                   b_.getInt32(0), "never_stop");
+  clear(values_, value_bytes);
+  clear(refs_, ref_bytes);
+  clear(stack_, sizeof(halyard_jit_stack_t));
+  static_assert(sizeof(halyard_jit_stack_t) % 16 == 0);
+}
+
+void KernelEntry::set_number(uint32_t argument, Value* number) {
+  b_.CreateStore(b_.CreateZExtOrTrunc(number, b_.getInt32Ty()),
+                 slot(kernel_.function.arguments[argument] & vm::kRegisterMask));
+}
+void KernelEntry::set_object(uint32_t argument, Value* object) {
+  b_.CreateStore(object, ref(kernel_.function.arguments[argument] & vm::kRegisterMask));
+}
+
+void KernelEntry::make_arguments() {
+  Value* const dispatch = entry_->getArg(1);
+  Value* const workgroup = entry_->getArg(2);
+  llvm::Type* const i16 = b_.getInt16Ty();
+  llvm::Type* const i32 = b_.getInt32Ty();
+  llvm::Type* const i64 = b_.getInt64Ty();
+  llvm::Type* const pointer = b_.getPtrTy();
+
+  // The buffers that the kernel allocates are before the memory that it was given.
+  Value* const bytes = b_.CreateZExt(field(workgroup, kWorkgroupMemoryBytes, i32), i64);
+  if (own_bytes_ + kernel_.local_memory > 0)
+    fail_unless(b_.CreateICmpUGE(bytes, b_.getInt64(own_bytes_ + kernel_.local_memory)), kResourceExhausted);
+  Value* const memory = room(sizeof(KernelBuffer));
+  Value* const given = kernel_.local_memory ? b_.CreateSub(bytes, b_.getInt64(own_bytes_)) : b_.getInt64(0);
+  fill_buffer(
+      memory,
+      b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), field(workgroup, kWorkgroupMemory, pointer), own_bytes_),
+      given, true);
+  set_object(kLocalMemoryArgument, memory);
+
+  Value* const constants = room(sizeof(KernelBuffer));
+  Value* const count = b_.CreateZExt(field(dispatch, kDispatchConstantCount, i16), i64);
+  fill_buffer(constants, field(dispatch, kDispatchConstants, pointer), b_.CreateShl(count, 2), false);
+  set_object(kConstantsArgument, constants);
+
+  Value* const buffers = room(sizeof(KernelBuffer) * kernel_.binding_count);
+  if (kernel_.binding_count > 0) {
+    Value* const addresses = field(dispatch, kDispatchBindings, pointer);
+    Value* const lengths = field(dispatch, kDispatchLengths, pointer);
+    for (uint32_t i = 0; i < kernel_.binding_count; ++i)
+      fill_buffer(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), buffers, i * sizeof(KernelBuffer)),
+                  field(addresses, 8 * i, pointer), field(lengths, 8 * i, i64), true);
+  }
+  Value* const list = room(sizeof(KernelList));
+  set_field(list, offsetof(KernelList, type), host_type(kListType));
+  set_field(list, offsetof(KernelList, buffers), buffers);
+  set_field(list, offsetof(KernelList, size), b_.getInt32(kernel_.binding_count));
+  set_field(list, offsetof(KernelList, element), b_.getInt32(static_cast<uint32_t>(vm::ValueType::none)));
+  set_object(kBindingsArgument, list);
+
+  for (uint32_t i = 0; i < 2; ++i) {
+    set_number(kFirstNumber + i, field(workgroup, kWorkgroupX + 4 * i, i32));
+    set_number(kFirstNumber + 3 + i, field(dispatch, kDispatchSizeX + 4 * i, i32));
+    set_number(kFirstNumber + 6 + i, field(dispatch, kDispatchCountX + 4 * i, i32));
+  }
+  set_number(kFirstNumber + 2, field(workgroup, kWorkgroupZ, i16));
+  set_number(kFirstNumber + 5, field(dispatch, kDispatchSizeZ, i16));
+  set_number(kFirstNumber + 8, field(dispatch, kDispatchCountZ, i16));
+}
+
+// Continues with the instruction at `at`.
+void KernelEntry::go_on(uint32_t at) {
+  if (const auto block = blocks_.find(at); block != blocks_.end()) {
+    b_.CreateBr(block->second);
+    return;
+  }
+  llvm::Constant* const null = llvm::ConstantPointerNull::get(b_.getPtrTy());
+  llvm::CallInst* const left =
+      b_.CreateCall(&run_, {values_, refs_, stop_, null, stack_, b_.getInt32(words_[at].a)});
+  returned_->addIncoming(left, b_.GetInsertBlock());
+  b_.CreateBr(dispatch_);
+}
+
+llvm::Error KernelEntry::write_word(uint32_t at) {
+  const Word& word = words_[at];
+  const uint32_t next = at + vm::word_count(word);
+  const bool returns =
+      is_op(word, Op::return_) || is_op(word, DecodedOp::return_none) || is_op(word, DecodedOp::end);
+  if (!returns &&
+      (next >= words_.size() || !(leaves(next) || is_op(words_[next], DecodedOp::enter_compiled))))
+    return refused(at, "it is in a place where kernels ahead of time do not have it");
+  if (returns) {
+    return_code(b_.getInt32(is_op(word, DecodedOp::end) ? static_cast<uint32_t>(kInternal) : 0));
+    return llvm::Error::success();
+  }
+  if (word.op >= vm::kOpCount) {
+    if (is_op(word, DecodedOp::copy_ref)) {
+      b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), ref(word.a)), ref(word.b));
+      go_on(next);
+      return llvm::Error::success();
+    }
+    return refused(at, is_op(word, DecodedOp::call_import)
+                           ? "microkernels and other imports are not compiled ahead of time"
+                           : "kernels ahead of time do not have it");
+  }
+  switch (static_cast<Op>(word.op)) {
+    case Op::const_ref_rodata:
+      if (llvm::Error error = write_constant(at)) return error;
+      break;
+    case Op::list_get_ref:
+      if (llvm::Error error = write_list_get(at)) return error;
+      break;
+    case Op::buffer_alloc:
+      if (llvm::Error error = write_alloc(at)) return error;
+      break;
+    case Op::fail: {
+      Value* const code = b_.CreateLoad(b_.getInt32Ty(), slot(word.a));
+      BasicBlock* const fails = new_block();
+      BasicBlock* const goes_on = new_block();
+      b_.CreateCondBr(b_.CreateIsNull(code), goes_on, fails);
+      b_.SetInsertPoint(fails);
+      return_code(code);
+      b_.SetInsertPoint(goes_on);
+      break;
+    }
+    default:
+      return refused(at, "kernels ahead of time do not have it");
+  }
+  go_on(next);
+  return llvm::Error::success();
+}
+
+// ---- instructions
+
+llvm::Error KernelEntry::write_constant(uint32_t at) {
+  const void* const object = words_[at + 1].pointer<const void>();
+  for (size_t i = 0; i < request_.constant_count; ++i) {
+    const halyard_emit_constant_t& constant = request_.constants[i];
+    if (constant.object != object) continue;
+    const std::string name = "data" + std::to_string(i);
+    llvm::GlobalVariable* data = module_.getNamedGlobal(name);
+    if (!data) {
+      const llvm::StringRef bytes(static_cast<const char*>(constant.data), constant.size);
+      llvm::Constant* const value =
+          llvm::ConstantDataArray::getString(module_.getContext(), bytes, /*AddNull=*/false);
+      data = new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::InternalLinkage,
+                                      value, name);
+      data->setAlignment(llvm::Align(kBufferAlignment));
+    }
+    Value* const buffer = room(sizeof(KernelBuffer));
+    fill_buffer(buffer, data, b_.getInt64(constant.size), false);
+    b_.CreateStore(buffer, ref(words_[at].a));
+    return llvm::Error::success();
+  }
+  return refused(at, "the constant is not known");
+}
+
+llvm::Error KernelEntry::write_list_get(uint32_t at) {
+  const Word& word = words_[at];
+  if (words_[at + 1].pointer<const void>() != request_.buffer_type || (word.c & vm::kMoveBit) != 0)
+    return refused(at, "only buffers are taken from the list of bindings");
+  Value* const list = b_.CreateLoad(b_.getPtrTy(), ref(word.a));
+  fail_unless(b_.CreateIsNotNull(list), kInvalidArgument);
+  Value* const type = field(list, offsetof(KernelList, type), b_.getPtrTy());
+  fail_unless(b_.CreateICmpEQ(type, host_type(kListType)), kInvalidArgument);
+  Value* const index = b_.CreateLoad(b_.getInt32Ty(), slot(word.b));
+  fail_unless(b_.CreateICmpULT(index, field(list, offsetof(KernelList, size), b_.getInt32Ty())), kOutOfRange);
+  Value* const offset =
+      b_.CreateNUWMul(b_.CreateZExt(index, b_.getInt64Ty()), b_.getInt64(sizeof(KernelBuffer)));
+  Value* const buffers = field(list, offsetof(KernelList, buffers), b_.getPtrTy());
+  b_.CreateStore(b_.CreateInBoundsGEP(b_.getInt8Ty(), buffers, offset), ref(word.c));
+  return llvm::Error::success();
+}
+
+// Whether the instruction may run again after it has run.
+bool KernelEntry::is_in_circle(uint32_t at) const {
+  std::vector<bool> seen(words_.size());
+  std::vector<uint32_t> waiting;
+  const auto visit = [&](uint32_t from) {
+    vm::for_each_successor(words_, from, [&](uint32_t to) {
+      if (to >= words_.size() || seen[to]) return;
+      seen[to] = true;
+      waiting.push_back(to);
+    });
+  };
+  visit(at);
+  while (!waiting.empty()) {
+    const uint32_t from = waiting.back();
+    waiting.pop_back();
+    if (from == at) return true;
+    visit(from);
+  }
+  return false;
+}
+
+// Gives each buffer that the kernel allocates its place in local memory.
+llvm::Error KernelEntry::place_own_buffers() {
+  for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) {
+    const Word& word = words_[at];
+    if (!is_op(word, Op::buffer_alloc)) continue;
+    const auto low = registers_.constant(at, word.a);
+    const auto high = registers_.constant(at, word.a + 1u);
+    if (!low || !high) return refused(at, "the size of the buffer is not known ahead of time");
+    const uint64_t bytes = *low | uint64_t{*high} << 32;
+    const auto alignment = registers_.constant(at, word.b);
+    if (!alignment || *alignment > kBufferAlignment)
+      return refused(at, "the alignment of the buffer is more than 64, or not known ahead of time");
+    if (is_in_circle(at)) return refused(at, "the buffer is allocated in a loop");
+    if (bytes > kMaxPages * kPage - own_bytes_ - kBufferAlignment)
+      return refused(at, "the buffer is larger than the local memory of a workgroup can be");
+    own_buffers_[at] = own_bytes_;
+    own_bytes_ += (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+  }
+  if ((own_bytes_ + kernel_.local_memory + kPage - 1) / kPage > kMaxPages)
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   "its local memory is larger than that of a workgroup can be");
+  return llvm::Error::success();
+}
+
+llvm::Error KernelEntry::write_alloc(uint32_t at) {
+  const Word& word = words_[at];
+  const uint64_t bytes = *registers_.constant(at, word.a) | uint64_t{*registers_.constant(at, word.a + 1u)}
+                                                                << 32;
+  Value* const memory = b_.CreateConstInBoundsGEP1_64(
+      b_.getInt8Ty(), field(entry_->getArg(2), kWorkgroupMemory, b_.getPtrTy()), own_buffers_.at(at));
+  clear(memory, (bytes + 15) / 16 * 16);
+  Value* const buffer = room(sizeof(KernelBuffer));
+  fill_buffer(buffer, memory, b_.getInt64(bytes), true);
+  b_.CreateStore(buffer, ref(word.c));
+  return llvm::Error::success();
+}
+
+}  // namespace halyard::jit
