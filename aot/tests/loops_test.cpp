@@ -22,8 +22,8 @@ namespace {
 using vm::Variant;
 using vm::test::Choices;
 
-constexpr uint32_t kFunctions = 12;  // of a module
-constexpr int kRounds = 10;
+constexpr uint32_t kLoopFunctions = 12;  // of a module
+constexpr int kLoopRounds = 10;
 
 // Registers: the arguments n, m, step and offset are %i0:1 to %i6:7, the sum is %i8:9, the constants 0 and 1
 // of both widths are %i10:11 to %i15. Counters begin at %i20 (i64) and %i40 (i32); %i30 to %i39 are scratch.
@@ -321,7 +321,7 @@ void compare(uint64_t seed, const std::string& compiler, Compared& compared) {
   Choices choices(seed);
   std::string text(kFrame);
   std::vector<Signature> signatures = {{"II", "I"}, {"", "III"}};
-  for (uint32_t i = 2; i < kFunctions; ++i) {
+  for (uint32_t i = 2; i < kLoopFunctions; ++i) {
     text += fmt::format("vm.export @f{}\n", i) + NestWriter(choices).write(i);
     signatures.push_back({"IIII", "I"});
   }
@@ -357,7 +357,7 @@ void compare(uint64_t seed, const std::string& compiler, Compared& compared) {
       ASSERT_EQ(out[i], results[i].bits())
           << fmt::format("function {}({}), result {}\n", function, fmt::join(in, ", "), i) << text;
   };
-  for (int round = 0; round < kRounds; ++round)
+  for (int round = 0; round < kLoopRounds; ++round)
     for (size_t function = 2; function < signatures.size(); ++function) {
       call(0, {choices.below(300), choices.below(100)});
       std::vector<uint64_t> in;
@@ -376,9 +376,9 @@ TEST(GeneratedLoops, HaveTheInterpretersResults) {
   for (uint64_t seed = 0; seed < seeds && !HasFatalFailure(); ++seed)
     compare(seed, all[seed % all.size()], compared);
   // The generator makes loops that pass, loops that fail, and loops whose checks are made before them.
-  EXPECT_GT(compared.passed, seeds * kFunctions * 5);
-  EXPECT_GT(compared.failed, seeds * kFunctions);
-  EXPECT_GT(compared.copies, seeds * kFunctions);
+  EXPECT_GT(compared.passed, seeds * kLoopFunctions * 5);
+  EXPECT_GT(compared.failed, seeds * kLoopFunctions);
+  EXPECT_GT(compared.copies, seeds * kLoopFunctions);
   RecordProperty("passed", static_cast<int>(compared.passed));
   RecordProperty("failed", static_cast<int>(compared.failed));
 }
