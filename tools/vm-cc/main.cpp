@@ -11,6 +11,7 @@
 #include "common/files.h"
 #include "common/module_file.h"
 #include "common/short_output.h"
+#include "common/standard_streams.h"
 #include "emit/emit.h"
 #include "parameter_files.h"
 
@@ -135,7 +136,7 @@ Result<int> emit_module(const Flags& flags, const std::string& input) {
     return fail(static_cast<halyard_status_code_t>(emitted.error().code), "'{}': {}", input,
                 emitted.error().text);
   TOOL_TRY(write_file(output, false, emitted->module));
-  for (const std::string& refusal : emitted->refused) std::fprintf(stderr, "vm-cc: %s\n", refusal.c_str());
+  for (const std::string& refusal : emitted->refused) print_error("vm-cc: {}\n", refusal);
   if (flags[flag::report]) std::fputs(emitted->report.c_str(), stdout);
   return 0;
 }
