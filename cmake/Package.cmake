@@ -112,7 +112,7 @@ if(TARGET halyard-emit-llvm)
     SECTION devel
     SUMMARY "ahead-of-time compiler of kernels for Halyard"
     DESCRIPTION
-      "Lets vm-cc compile portable kernels of .vmfb modules to machine code, for x86-64,\narm64 and riscv64, with the flag --emit=vmfb."
+      "Lets vm-cc compile portable kernels of .vmfb modules to machine code, for\nx86-64, arm64 and riscv64, with the flag --emit=vmfb."
     DEPENDS "halyard-tools ${same}")
 endif()
 if(TARGET vm-serve-grpc)
