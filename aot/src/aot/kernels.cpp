@@ -13,7 +13,6 @@ namespace halyard::aot {
 namespace {
 
 // Of exec-vmvx.md, section 2.
-constexpr std::string_view kConvention = "0rrriiiiiiiii_v";
 constexpr uint32_t kPage = 4096;
 constexpr std::string_view kLoads[] = {"hal_executable_create", "hal_executable_create_5", "hal_loader_load"};
 
@@ -25,24 +24,14 @@ bool loads_executables(const Plan& host) {
 
 bool is_entry(const vm::Export& each) { return !each.name.starts_with("__"); }
 
-// An attribute of a kernel, a number as C writes it; 0 if it is missing.
-uint32_t number(const vm::Export& kernel, std::string_view key) {
-  std::string_view text = kernel.attribute(key);
-  const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
-  if (is_hexadecimal) text.remove_prefix(2);
-  uint32_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, is_hexadecimal ? 16 : 10);
-  return value;
-}
-
 Result<> check(const vm::BytecodeModule& module) {
   for (const vm::Export& each : module.exports()) {
     if (each.name == "__init" || each.name == "__set_constants")
       return fail(Code::UNIMPLEMENTED,
                   "the executable has a function '{}', which C without a runtime does not call", each.name);
-    if (is_entry(each) && each.convention != kConvention)
+    if (is_entry(each) && each.convention != kKernelConvention)
       return fail(Code::INVALID_ARGUMENT, "kernel '{}' has the calling convention {}; expected {}", each.name,
-                  each.convention, kConvention);
+                  each.convention, kKernelConvention);
   }
   if (module.global_bytes() != 0 || module.global_refs() != 0)
     return fail(Code::UNIMPLEMENTED, "the executable has globals, which C without a runtime does not keep");
@@ -122,6 +111,15 @@ Result<> add_static(const Plan& host, std::vector<Kernels>& all) {
 
 }  // namespace
 
+uint32_t attribute_number(const vm::Export& kernel, std::string_view key) {
+  std::string_view text = kernel.attribute(key);
+  const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  if (is_hexadecimal) text.remove_prefix(2);
+  uint32_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, is_hexadecimal ? 16 : 10);
+  return value;
+}
+
 std::string static_prototype(const Kernels& kernels) {
   return fmt::format(
       "/* Of an object file that the compiler made beside the module. */\n"
@@ -138,8 +136,8 @@ std::string Kernels::table(bool has_static) const {
   for (const vm::Export& each : module->exports())
     if (is_entry(each))
       rows += fmt::format("  {{{}, {}, {}, {}, {}{}}},\n", quoted(each.name), plan.functions[each.function],
-                          number(each, "binding_count"), number(each, "constant_count"),
-                          number(each, "local_memory") / kPage * kPage, has_static ? ", NULL" : "");
+                          attribute_number(each, "binding_count"), attribute_number(each, "constant_count"),
+                          attribute_number(each, "local_memory") / kPage * kPage, has_static ? ", NULL" : "");
   return fmt::format("static const hal_kernel {}_kernels[] = {{\n{}}};\n\n", plan.prefix, rows);
 }
 

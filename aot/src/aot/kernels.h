@@ -13,6 +13,12 @@ namespace halyard::aot {
 // The format of executables with kernels in bytecode.
 inline constexpr std::string_view kKernelFormat = "vmvx-bytecode-fb";
 
+// The calling convention of such kernels (exec-vmvx.md, section 2).
+inline constexpr std::string_view kKernelConvention = "0rrriiiiiiiii_v";
+
+// An attribute of a kernel, a number as C writes it; 0 if it is missing.
+uint32_t attribute_number(const vm::Export& kernel, std::string_view key);
+
 // The format of executables that the compiler linked statically: kernels in an object file.
 inline constexpr std::string_view kStaticFormat = "static";
 

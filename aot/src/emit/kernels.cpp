@@ -1,8 +1,6 @@
 #include "emit/kernels.h"
 
-#include <charconv>
-
-#include "aot/plan.h"
+#include "aot/kernels.h"
 #include "base/plugin.h"
 #include "vm/decode/code.h"
 #include "vm/decode/words.h"
@@ -13,20 +11,9 @@ namespace halyard::aot {
 
 namespace {
 
-// Of exec-vmvx.md, section 2.
-constexpr std::string_view kEmittedConvention = "0rrriiiiiiiii_v";
 constexpr uint32_t kLocalMemoryPage = 4096;
 constexpr uint32_t kMaxCount = 64;  // of bindings, and of constants, in native executables
 constexpr size_t kEmitReasonBytes = 1024;
-
-uint32_t attribute_number(const vm::Export& kernel, std::string_view key) {
-  std::string_view text = kernel.attribute(key);
-  const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
-  if (is_hexadecimal) text.remove_prefix(2);
-  uint32_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, is_hexadecimal ? 16 : 10);
-  return value;
-}
 
 }  // namespace
 
@@ -46,7 +33,7 @@ Result<std::vector<PortableExecutable>> PortableExecutable::find(const vm::Bytec
         vm::BytecodeModule::load(Bytes::borrow(bytes, {}), known_types());
     if (!module || (*module)->exports().empty()) continue;
     bool has_kernel = false;
-    for (const vm::Export& each : (*module)->exports()) has_kernel |= each.convention == kEmittedConvention;
+    for (const vm::Export& each : (*module)->exports()) has_kernel |= each.convention == kKernelConvention;
     if (!has_kernel) continue;
     PortableExecutable& executable = all.emplace_back();
     executable.constant_ = ordinal;
@@ -60,7 +47,7 @@ Result<std::vector<PortableExecutable>> PortableExecutable::find(const vm::Bytec
 Result<> PortableExecutable::add_kernels() {
   if (module_->global_bytes() != 0 || module_->global_refs() != 0) refusal_ = "it has globals";
   for (const vm::Export& each : module_->exports()) {
-    if (each.name.starts_with("__") || each.convention != kEmittedConvention) {
+    if (each.name.starts_with("__") || each.convention != kKernelConvention) {
       refusal_ = fmt::format("it exports '{}', which is no kernel", each.name);
       continue;
     }
