@@ -230,6 +230,7 @@ class Faults : public testing::Test {
     const Outcome whole = run(link, std::chrono::seconds(20));
     EXPECT_EQ(whole.code, HALYARD_OK) << whole.message;
     EXPECT_TRUE(whole.is_right);
+    link.end();
     return link.boundaries(direction);
   }
 

@@ -39,14 +39,16 @@ class Link {
     }
     thread_ = std::thread([this] { run(); });
   }
-  ~Link() {
+  ~Link() { end(); }
+  // Passes nothing on any more.
+  void end() {
     is_over_.store(true);
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
   // Once each.
   Descriptor client() { return std::move(outer_[0]); }
   Descriptor server() { return std::move(outer_[1]); }
-  // Where messages began that were passed on, and where the last one ended.
+  // After end(): where messages began that were passed on, and where the last one ended.
   const std::vector<uint64_t>& boundaries(Direction direction) const { return flows_[direction].boundaries; }
   bool has_struck() const { return has_struck_.load(); }
 
