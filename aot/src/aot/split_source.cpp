@@ -173,16 +173,16 @@ class SourceSplitter {
   // The copied items that these words need, directly or not.
   std::set<const Item*> copies_for(std::set<std::string> words) const {
     std::set<const Item*> wanted;
-    std::set<const Item*> macros;  // they are in the header, but what they need is not
+    std::set<const Item*> of_header;  // not copied, but the items that they use are
     for (bool grows = true; grows;) {
       grows = false;
       for (const Item& item : items_) {
         if ((item.kind != Item::Kind::copied && item.kind != Item::Kind::shared) || wanted.contains(&item) ||
-            macros.contains(&item))
+            of_header.contains(&item))
           continue;
         if (std::ranges::none_of(item.names, [&](const std::string& each) { return words.contains(each); }))
           continue;
-        (item.kind == Item::Kind::copied ? wanted : macros).insert(&item);
+        (item.kind == Item::Kind::copied ? wanted : of_header).insert(&item);
         words.insert(item.uses.begin(), item.uses.end());
         grows = true;
       }

@@ -3,6 +3,7 @@
 #include "aot/kernels.h"
 #include "base/plugin.h"
 #include "vm/decode/code.h"
+#include "vm/decode/jit_description.h"
 #include "vm/decode/words.h"
 #include "vm/object/buffer.h"
 #include "vm/verify/verifier.h"
@@ -73,31 +74,10 @@ Result<std::vector<uint8_t>> PortableExecutable::compile(halyard_emit_fn emit,
   if (!refusal_.empty()) return fail(Code::UNIMPLEMENTED, "{}", refusal_);
   std::vector<halyard_emit_kernel_t> kernels;
   for (const std::shared_ptr<const DecodedKernel>& kernel : kernels_) {
-    const vm::FunctionCode& code = *kernel->code;
-    uint32_t entries = 0;
-    for (uint32_t at = 0; at < code.words.size(); at += vm::word_count(code.words[at]))
-      entries += code.words[at].op == static_cast<uint16_t>(vm::DecodedOp::enter_compiled);
+    halyard_jit_function_t function = vm::described(*kernel->code, kernel->name.c_str());
+    function.frame_bytes = 0;  // kernels have no frame of the interpreter
     kernels.push_back({.name = kernel->name.c_str(),
-                       .function = {.struct_size = sizeof(halyard_jit_function_t),
-                                    .name = kernel->name.c_str(),
-                                    .words = code.words.data(),
-                                    .word_count = code.words.size(),
-                                    .lists = code.lists.data(),
-                                    .list_count = code.lists.size(),
-                                    .value_slots = code.value_slots,
-                                    .ref_slots = code.ref_slots,
-                                    .entry_count = entries,
-                                    .global_bytes = 0,
-                                    .frame_bytes = 0,
-                                    .fast_math = 0,
-                                    .own_calls = 0,
-                                    .ordinal = code.function,
-                                    .kept_nans = 0,
-                                    .arguments = code.arguments.data(),
-                                    .argument_count = code.arguments.size(),
-                                    .result_count = code.result_count,
-                                    .layout = nullptr,
-                                    .cached_only = 0},
+                       .function = function,
                        .binding_count = kernel->binding_count,
                        .constant_count = kernel->constant_count,
                        .local_memory = kernel->local_memory});

@@ -12,6 +12,7 @@
 #include "base/plugin.h"
 #include "vm/compile/helpers.h"
 #include "vm/decode/frame.h"
+#include "vm/decode/jit_description.h"
 #include "vm/decode/words.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/object/buffer.h"
@@ -172,31 +173,14 @@ bool calls_itself(const FunctionCode& code) {
 
 namespace {
 
-// Describes a function for the compiler; refers to `code` and `name`.
-halyard_jit_function_t described(const FunctionCode& code, const std::string& name, bool fast_math) {
-  uint32_t entries = 0;
-  for (uint32_t at = 0; at < code.words.size(); at += word_count(code.words[at]))
-    entries += code.words[at].op == static_cast<uint16_t>(DecodedOp::enter_compiled);
-  return {.struct_size = sizeof(halyard_jit_function_t),
-          .name = name.c_str(),
-          .words = code.words.data(),
-          .word_count = code.words.size(),
-          .lists = code.lists.data(),
-          .list_count = code.lists.size(),
-          .value_slots = code.value_slots,
-          .ref_slots = code.ref_slots,
-          .entry_count = entries,
-          .global_bytes = code.module->global_bytes(),
-          .frame_bytes = code.frame_bytes,
-          .fast_math = fast_math ? 1u : 0u,
-          .own_calls = calls_itself(code) ? 1u : 0u,
-          .ordinal = code.function,
-          .kept_nans = kept_nans(),
-          .arguments = code.arguments.data(),
-          .argument_count = code.arguments.size(),
-          .result_count = code.result_count,
-          .layout = &layout(),
-          .cached_only = 0};
+// A function as a compiler of this process gets it; refers to `code` and `name`.
+halyard_jit_function_t described_here(const FunctionCode& code, const std::string& name, bool fast_math) {
+  halyard_jit_function_t function = described(code, name.c_str());
+  function.fast_math = fast_math ? 1u : 0u;
+  function.own_calls = calls_itself(code) ? 1u : 0u;
+  function.kept_nans = kept_nans();
+  function.layout = &layout();
+  return function;
 }
 
 std::string name_of(const FunctionCode& code) {
@@ -211,7 +195,7 @@ std::unexpected<Status> stays_interpreted(const std::string& name, const char (&
 
 Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const Options& options) const {
   const std::string name = name_of(code);
-  halyard_jit_function_t function = described(code, name, options.fast_math);
+  halyard_jit_function_t function = described_here(code, name, options.fast_math);
   function.cached_only = options.cached_only;
   const halyard_jit_host_t host = vm::host();
   halyard_jit_code_t made = {};
@@ -225,7 +209,7 @@ Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const Optio
 
 Result<Compiler::Explanation> Compiler::explain(const FunctionCode& code) const {
   const std::string name = name_of(code);
-  const halyard_jit_function_t function = described(code, name, /*fast_math=*/false);
+  const halyard_jit_function_t function = described_here(code, name, /*fast_math=*/false);
   Explanation explanation;
   const halyard_jit_explanation_t takers = {
       .struct_size = sizeof takers,
