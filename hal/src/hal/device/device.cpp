@@ -93,12 +93,8 @@ Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, s
     device->trace_ = std::make_unique<DeviceTrace>(Ref<Tracer>::share(tracer), device->uri(),
                                                    device->library_->traced_work(), *device->log_);
   if (device->trace_)
-    device->log_->observe([trace = device->trace_.get()](const MemoryLog::Change& change) {
-      if (change.is_end)
-        trace->freed(change.bytes);
-      else
-        trace->allocated(change.bytes, change.number, change.maker);
-    });
+    device->log_->observe(
+        [trace = device->trace_.get()](const MemoryLog::Change& change) { trace->memory_changed(change); });
   return device;
 }
 

@@ -59,11 +59,13 @@ DeviceTrace::~DeviceTrace() {
   report_peak();
 }
 
-void DeviceTrace::allocated(uint64_t bytes, uint64_t number, std::string_view maker) noexcept {
-  add_memory(static_cast<int64_t>(bytes));
+void DeviceTrace::memory_changed(const MemoryLog::Change& change) noexcept {
   if (!work_.is_recorded()) return;
-  const TraceArgument arguments[] = {{"bytes", nullptr, bytes}, {"allocation", nullptr, number}};
-  tracer_->instant_on(allocations_, TraceCategory::memory, maker, Tracer::now(), {}, arguments);
+  tracer_->count(memory_, static_cast<int64_t>(change.live));
+  if (change.is_end) return;
+  const TraceArgument arguments[] = {{"bytes", nullptr, change.bytes},
+                                     {"allocation", nullptr, change.number}};
+  tracer_->instant_on(allocations_, TraceCategory::memory, change.maker, Tracer::now(), {}, arguments);
 }
 
 // What was alive at the peak, as events at its time, the largest first.
@@ -83,11 +85,6 @@ void DeviceTrace::report_peak() noexcept {
     }
   } catch (const std::bad_alloc&) {  // the trace lacks the report
   }
-}
-
-void DeviceTrace::add_memory(int64_t bytes) noexcept {
-  const int64_t now = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (work_.is_recorded()) tracer_->count(memory_, now);
 }
 
 uint32_t DeviceTrace::take_lane() noexcept {

@@ -69,9 +69,8 @@ class DeviceTrace {
 
   Tracer& tracer() const { return *tracer_; }
   TracedWork& work() const { return work_; }
-  // `number` is the allocation's in the device's log.
-  void allocated(uint64_t bytes, uint64_t number, std::string_view maker) noexcept;
-  void freed(uint64_t bytes) noexcept { add_memory(-static_cast<int64_t>(bytes)); }
+  // Called for one change at a time, in the order of changes.
+  void memory_changed(const MemoryLog::Change& change) noexcept;
   // Records a slice of an operation, as measured by the device. `execution` is the number of its submission.
   void device_span(const halyard_trace_span_t& span, uint64_t execution, const CommandPlace& place) noexcept;
 
@@ -82,7 +81,6 @@ class DeviceTrace {
   Tracer::Track lane_track(uint32_t lane) const { return lanes_[lane]; }
 
  private:
-  void add_memory(int64_t bytes) noexcept;
   void report_peak() noexcept;
   Tracer::Track queue_track(uint32_t queue) noexcept;
 
@@ -94,8 +92,7 @@ class DeviceTrace {
   const MemoryLog& log_;
   uint64_t source_ = 0;
   uint64_t reported_peak_ = 0;  // bytes
-  std::atomic<int64_t> bytes_{0};
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;            // guards the members below
   uint64_t taken_ = 0;
   std::array<Tracer::Track, kLanes> lanes_ = {};
   std::array<Tracer::Track, 64> queues_ = {};

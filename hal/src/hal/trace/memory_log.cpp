@@ -41,7 +41,7 @@ MemoryLog::Records::iterator MemoryLog::add_record(uint64_t bytes, std::string_v
   return records_.emplace_hint(records_.end(), ++allocations_, Record{bytes, known->second, 0});
 }
 
-void MemoryLog::begin(Records::iterator record, uint64_t time, Changes& changes) {
+void MemoryLog::begin(Records::iterator record, uint64_t time) {
   const auto [bytes, maker, begin, end] = record->second;
   if (begin != 0) return;
   record->second.begin = ++events_;
@@ -53,48 +53,38 @@ void MemoryLog::begin(Records::iterator record, uint64_t time, Changes& changes)
     peak_event_ = events_;
     peak_time_ = time;
   }
-  changes.push_back({record->first, bytes, false, makers_[maker]});
+  tell({record->first, bytes, live_, false, makers_[maker]});
 }
 
-void MemoryLog::end(Records::iterator record, uint64_t time, Changes& changes) {
+void MemoryLog::end(Records::iterator record, uint64_t time) {
   Record& it = record->second;
   if (it.end != UINT64_MAX) return;
-  begin(record, time, changes);  // if the report of its alloca is late
+  begin(record, time);  // if the report of its alloca is late
   live_ -= it.bytes;
   it.end = ++events_;
-  changes.push_back({record->first, it.bytes, true, makers_[it.maker]});
+  tell({record->first, it.bytes, live_, true, makers_[it.maker]});
   // Made after the peak and gone: part of no peak.
   if (it.begin > peak_event_) records_.erase(record);
   add_point(time);
 }
 
 uint64_t MemoryLog::allocated(uint64_t bytes, std::string_view maker, uint64_t time) {
-  Changes changes;
-  uint64_t number = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto record = add_record(bytes, maker);
-    number = record->first;
-    begin(record, time, changes);
-  }
-  tell(changes);
-  return number;
+  const std::lock_guard lock(mutex_);
+  const auto record = add_record(bytes, maker);
+  begin(record, time);
+  return record->first;
 }
 
 // Nothing of the allocation is under way any more.
 void MemoryLog::freed(uint64_t number, uint64_t time) {
-  Changes changes;
-  {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(pending_operations_, [&](const auto& each) { return each.second.allocation == number; });
-    const auto record = records_.find(number);
-    if (record == records_.end()) return;
-    if (record->second.begin == 0)
-      records_.erase(record);
-    else
-      end(record, time, changes);
-  }
-  tell(changes);
+  const std::lock_guard lock(mutex_);
+  std::erase_if(pending_operations_, [&](const auto& each) { return each.second.allocation == number; });
+  const auto record = records_.find(number);
+  if (record == records_.end()) return;
+  if (record->second.begin == 0)
+    records_.erase(record);
+  else
+    end(record, time);
 }
 
 uint64_t MemoryLog::queue_alloca(uint64_t bytes, std::string_view maker, QueuedMemory operation) {
@@ -117,7 +107,7 @@ bool MemoryLog::Pending::must_follow(const Pending& other) const {
 // Applies the operations that have signalled, but whose reports are later than that of `from`: those that it
 // has waited for, and those that were requested before it and have not waited for it; each after those that
 // it has waited for.
-void MemoryLog::apply_done(const Pending& from, uint64_t request, uint64_t time, Changes& changes) {
+void MemoryLog::apply_done(const Pending& from, uint64_t request, uint64_t time) {
   struct Signalled {
     uint64_t request;
     Pending pending;
@@ -154,17 +144,17 @@ void MemoryLog::apply_done(const Pending& from, uint64_t request, uint64_t time,
     });
     if (next == signalled.end()) next = signalled.begin();
     if (const auto record = records_.find(next->pending.allocation); record != records_.end())
-      apply(record, next->pending.is_end, time, changes);
+      apply(record, next->pending.is_end, time);
     pending_operations_.erase(next->request);
     signalled.erase(next);
   }
 }
 
-void MemoryLog::apply(Records::iterator record, bool is_end, uint64_t time, Changes& changes) {
+void MemoryLog::apply(Records::iterator record, bool is_end, uint64_t time) {
   if (is_end)
-    end(record, time, changes);
+    end(record, time);
   else
-    begin(record, time, changes);
+    begin(record, time);
 }
 
 void MemoryLog::alloca_done(uint64_t number, bool has_run, uint64_t time) {
@@ -175,26 +165,20 @@ void MemoryLog::dealloca_done(uint64_t number, bool has_run, uint64_t time) {
 }
 
 void MemoryLog::operation_done(uint64_t number, bool is_end, bool has_run, uint64_t time) {
-  Changes changes;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto pending = std::ranges::find_if(pending_operations_, [&](const auto& each) {
-      return each.second.allocation == number && each.second.is_end == is_end;
-    });
-    if (pending == pending_operations_.end()) return;
-    const auto [request, operation] = *pending;
-    pending_operations_.erase(pending);
-    if (!has_run) return;
-    apply_done(operation, request, time, changes);
-    if (const auto record = records_.find(number); record != records_.end())
-      apply(record, is_end, time, changes);
-  }
-  tell(changes);
+  const std::lock_guard lock(mutex_);
+  const auto pending = std::ranges::find_if(pending_operations_, [&](const auto& each) {
+    return each.second.allocation == number && each.second.is_end == is_end;
+  });
+  if (pending == pending_operations_.end()) return;
+  const auto [request, operation] = *pending;
+  pending_operations_.erase(pending);
+  if (!has_run) return;
+  apply_done(operation, request, time);
+  if (const auto record = records_.find(number); record != records_.end()) apply(record, is_end, time);
 }
 
-void MemoryLog::tell(const Changes& changes) const {
-  if (observer_)
-    for (const Change& change : changes) observer_(change);
+void MemoryLog::tell(const Change& change) const {
+  if (observer_) observer_(change);
 }
 
 // With more changes than there is room, each point stands for several changes and has the highest level of

@@ -52,11 +52,13 @@ class MemoryLog {
   // A change of the memory. `maker` lives as long as the log.
   struct Change {
     uint64_t number = 0;  // of the allocation
-    uint64_t bytes = 0;
+    uint64_t bytes = 0;   // of the allocation
+    uint64_t live = 0;    // bytes after the change
     bool is_end = false;
     std::string_view maker;
   };
-  // Called after each change, with no lock held; set before the first one.
+  // Called after each change, in the order of changes, under the log's lock: it must not call the log. Set
+  // before the first change.
   void observe(std::function<void(const Change&)> observer) { observer_ = std::move(observer); }
 
   // Returns the number of the allocation.
@@ -88,7 +90,6 @@ class MemoryLog {
   Report report() const;
 
  private:
-  using Changes = std::vector<Change>;
   struct Record {
     uint64_t bytes;
     uint32_t maker;
@@ -105,13 +106,13 @@ class MemoryLog {
   };
 
   Records::iterator add_record(uint64_t bytes, std::string_view maker);
-  void begin(Records::iterator record, uint64_t time, Changes& changes);
-  void end(Records::iterator record, uint64_t time, Changes& changes);
+  void begin(Records::iterator record, uint64_t time);
+  void end(Records::iterator record, uint64_t time);
   void operation_done(uint64_t number, bool is_end, bool has_run, uint64_t time);
-  void apply(Records::iterator record, bool is_end, uint64_t time, Changes& changes);
-  void apply_done(const Pending& from, uint64_t request, uint64_t time, Changes& changes);
+  void apply(Records::iterator record, bool is_end, uint64_t time);
+  void apply_done(const Pending& from, uint64_t request, uint64_t time);
   void add_point(uint64_t time);
-  void tell(const Changes& changes) const;
+  void tell(const Change& change) const;
 
   std::function<void(const Change&)> observer_;
   mutable std::mutex mutex_;  // guards the members below
