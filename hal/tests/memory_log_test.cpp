@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+#include <vector>
+
 namespace halyard::hal {
 namespace {
 
@@ -198,6 +201,22 @@ TEST_F(QueuedMemoryLog, ChangesAreToldInTheirOrder) {
   log_.dealloca_done(first, true, 8);
   log_.freed(second, 9);
   EXPECT_EQ(told, "+a-a+b-b");
+}
+
+TEST(MemoryLog, ChangesOfSeveralThreadsAreToldInTheirOrder) {
+  MemoryLog log;
+  uint64_t live = 0;
+  log.observe([&](const MemoryLog::Change& change) {
+    live = change.is_end ? live - change.bytes : live + change.bytes;
+    EXPECT_EQ(change.live, live);
+  });
+  std::vector<std::jthread> threads;
+  for (uint64_t bytes = 1; bytes <= 4; ++bytes)
+    threads.emplace_back([&log, bytes] {
+      for (uint64_t i = 0; i < 2'000; ++i) log.freed(log.allocated(bytes, "a thread", i), i);
+    });
+  threads.clear();
+  EXPECT_EQ(live, 0u);
 }
 
 TEST(MemoryLog, MakersNest) {
