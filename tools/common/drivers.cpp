@@ -2,6 +2,8 @@
 #include "common/drivers.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "common/colour.h"
 #include "common/printable.h"
@@ -11,6 +13,15 @@ namespace halyard::tools {
 Result<Instance> make_instance(const Flags& flags, InstanceOptions options) {
   options.driver_libraries = flags[flag::driver];
   return check(Instance::create(options));
+}
+
+Result<> check_drivers(const Flags& flags) {
+  for (const std::string& path : flags[flag::driver]) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error) && !error)
+      return fail(HALYARD_NOT_FOUND, "{}={}: no such file; check the path", flag::driver, path);
+  }
+  return {};
 }
 
 Result<DriverSearch> DriverSearch::of(const Instance& instance) {

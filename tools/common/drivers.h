@@ -22,6 +22,9 @@ inline constexpr List driver = {
 // Creates an instance that prefers the drivers of --driver.
 Result<Instance> make_instance(const Flags& flags, InstanceOptions options = {});
 
+// The search skips a driver that cannot be used, but a file that is not there is a wrong path. NOT_FOUND.
+Result<> check_drivers(const Flags& flags);
+
 // The log of an instance's search for drivers, up to now.
 class DriverSearch {
  public:

@@ -200,6 +200,7 @@ Result<> dump_workers(const Flags& flags) {
 }
 
 Result<Device> open_device(const Flags& flags, const Program& program, const std::string& uri) {
+  TOOL_TRY(check_drivers(flags));
   const auto local = local_options(flags, program.is_profiled);
   const std::string workers = TOOL_TRY(worker_count(flags));
   const DeviceUri parts(uri);

@@ -107,6 +107,7 @@ Result<std::vector<uid_t>> users_of(const Flags& flags) {
 
 // The drivers that the search of the library finds.
 Result<std::vector<std::string>> driver_files(const Flags& flags) {
+  TOOL_TRY(check_drivers(flags));
   const Instance instance = TOOL_TRY(make_instance(flags));
   const DriverSearch search = TOOL_TRY(DriverSearch::of(instance));
   std::vector<std::string> files;
