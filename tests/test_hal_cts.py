@@ -85,7 +85,7 @@ def bad_driver(name):
     return os.path.join(BAD, f"halyard-driver-{name}.so")
 
 
-def cts(path, *flags, timeout=280):
+def cts(path, *flags, timeout=900):
     if vmrun.is_emulated() and not any(flag.startswith("--timeout") for flag in flags):  # a case of many MiB takes 50 s there
         flags, timeout = (*flags, "--timeout=150s"), 3 * timeout
     return vmrun.run("hal-cts", f"--driver={path}", *flags, timeout=timeout)

@@ -38,7 +38,7 @@ class Isolation(PeersCase):
         vmrun.write(path, marked)
         return path
 
-    def fails(self, uri, kind, *flags, timeout=60):
+    def fails(self, uri, kind, *flags, timeout=vmrun.TIMEOUT):
         done = subprocess.run([os.path.join(vmrun.BIN, "vm-run"), f"--device={uri}", f"--module={self.program(kind)}", *INPUTS, *flags],
                               capture_output=True, text=True, timeout=timeout)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)

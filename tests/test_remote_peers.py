@@ -22,7 +22,7 @@ TOOL = os.path.join(vmrun.BIN, "vm-run")
 def metrics(server):
     """The numbers of the page, by their names without the prefix."""
     address = next(each for each in server.addresses if each.startswith("http://"))
-    text = urllib.request.urlopen(address, timeout=30).read().decode()
+    text = urllib.request.urlopen(address, timeout=vmrun.TIMEOUT).read().decode()
     return {name: int(value) for name, value in re.findall(r"(?m)^halyard_device_(\w+) (\d+)$", text)}
 
 
@@ -59,7 +59,7 @@ class PeersCase(vmrun.FolderCase):
             self.assertLess(time.monotonic(), end, f"{name} is {found}, not {expected}")
             time.sleep(0.05)
 
-    def good(self, uri, timeout=60):
+    def good(self, uri, timeout=vmrun.TIMEOUT):
         done = subprocess.run([TOOL, f"--device={uri}", f"--module={SIMPLE}", *INPUTS], capture_output=True, text=True, timeout=timeout)
         self.assertIn(RESULT, done.stdout, done.stderr)
 
@@ -198,10 +198,10 @@ class Operation(PeersCase):
         self.assertGreater(after["submissions_total"], before["submissions_total"])
         self.assertGreater(after["received_bytes_total"], before["received_bytes_total"])
         page = server.addresses[-1].removesuffix("/metrics")
-        self.assertEqual(urllib.request.urlopen(page + "/healthz", timeout=30).read(), b"ok\n")
+        self.assertEqual(urllib.request.urlopen(page + "/healthz", timeout=vmrun.TIMEOUT).read(), b"ok\n")
         for path, method, code in (("/", "GET", 404), ("/metrics/..", "GET", 404), ("/metrics", "POST", 405)):
             with self.assertRaises(urllib.error.HTTPError) as raised:
-                urllib.request.urlopen(urllib.request.Request(page + path, method=method), timeout=30)
+                urllib.request.urlopen(urllib.request.Request(page + path, method=method), timeout=vmrun.TIMEOUT)
             self.assertEqual(raised.exception.code, code)
             raised.exception.close()
         host, port = re.search(r"http://(.*):(\d+)$", page).groups()
@@ -223,7 +223,7 @@ class Operation(PeersCase):
         except ImportError:
             self.skipTest("python3-prometheus-client is not installed")
         server = self.serve("--device=null")
-        text = urllib.request.urlopen(server.addresses[-1], timeout=30).read().decode()
+        text = urllib.request.urlopen(server.addresses[-1], timeout=vmrun.TIMEOUT).read().decode()
         families = list(text_string_to_metric_families(text))
         self.assertGreaterEqual(len(families), 12)
         for family in families:

@@ -113,7 +113,7 @@ class Reach(Case):
         server = self.serve()
         loop = test_stop.program(self.folder, "loop", test_stop.LOOP)
         begin = time.monotonic()
-        done = vmrun.run("vm-run", f"--device={self.uri}", f"--module={loop}", *test_stop.INPUTS, "--timeout=300ms", timeout=60)
+        done = vmrun.run("vm-run", f"--device={self.uri}", f"--module={loop}", *test_stop.INPUTS, "--timeout=300ms", timeout=vmrun.TIMEOUT)
         self.assertEqual(done.returncode, 1)
         self.assertIn("DEADLINE_EXCEEDED", done.stderr)
         self.assertLess(time.monotonic() - begin, 30)

@@ -250,7 +250,7 @@ class CompressedAnswers(Folder):
                                   ("node", ["node", "-e", fetch, url, request])):
                 if not shutil.which(tool):
                     continue
-                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=vmrun.TIMEOUT, check=True).stdout
                 document = json.loads(done[done.index("{"):done.rindex("}") + 1])
                 self.assertEqual(document["outputs"][0]["data"], [3 * value for value in values])
                 if tool == "node":
@@ -398,7 +398,7 @@ class Life(Folder):
             process = subprocess.Popen([PROGRAM, f"--model=mul={MUL}", "--port=0", "--log_requests", f"--trace={path}"], stdout=subprocess.PIPE,
                                        stderr=log, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
             port = int(process.stdout.readline().rsplit(":", 1)[1])
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            with socket.create_connection(("127.0.0.1", port), timeout=vmrun.TIMEOUT) as connection:
                 for _ in range(200):
                     connection.sendall(b"GET /v2 HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     self.assertTrue(connection.recv(1000).startswith(b"HTTP/1.1 200"))

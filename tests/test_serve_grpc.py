@@ -326,7 +326,7 @@ class TimeAndMemory(GrpcCase):
             # The client ends the call at its deadline, and so does the server; the first of them counts.
             ended = lambda: server.metric(outcome("loop", "timeout")) + server.metric(outcome("loop", "cancelled"))  # noqa: E731
             wait_until(lambda: ended() == 1 and self.calls(server) == 0, "the call to end")
-            self.assertEqual(list(self.loops(client, 0, timeout=60).result().outputs[0].contents.int_contents), [0])
+            self.assertEqual(list(self.loops(client, 0, timeout=240).result().outputs[0].contents.int_contents), [0])
 
     def test_cancelled_calls(self):
         with start_grpc(f"--model=loop={self.loop()}", "--threads=1") as server, Client(server) as client:
@@ -486,7 +486,7 @@ class GrpcOperation(GrpcCase):
             for sent in (b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", draw.randbytes(1000), http2.PREFACE, http2.PREFACE + draw.randbytes(1000),
                          http2.PREFACE + bytes(9), http2.PREFACE + b"\xff\xff\xff\x04" + bytes(5), b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"):
                 for _ in range(5):
-                    connection = socket.create_connection((host, int(port)), timeout=60)
+                    connection = socket.create_connection((host, int(port)), timeout=240)
                     connection.sendall(sent)
                     connections.append(connection)
             self.assertEqual(client.ModelInfer(raw_mul([3], [2])).raw_output_contents[0], packed("FP32", [6]))
@@ -499,7 +499,7 @@ class GrpcOperation(GrpcCase):
     def test_limits_of_connections(self):
         with start_grpc(f"--model=mul={MUL}", "--max_connections=4", "--idle_timeout=1s") as server:
             host, port = server.grpc.rsplit(":", 1)
-            connections = [socket.create_connection((host, int(port)), timeout=60) for _ in range(6)]
+            connections = [socket.create_connection((host, int(port)), timeout=240) for _ in range(6)]
             closed = 0
             for connection in connections:  # all of them end: some at once, the others when they have been idle
                 try:

@@ -72,7 +72,7 @@ class SocketActivation(Folder):
     def test_tcp(self):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        bodies = self.activated(f"127.0.0.1:{port}", lambda: socket.create_connection(("127.0.0.1", port), timeout=60))
+        bodies = self.activated(f"127.0.0.1:{port}", lambda: socket.create_connection(("127.0.0.1", port), timeout=vmrun.TIMEOUT))
         self.assertEqual(bodies, 3 * [b'{"models":["mul"]}\n'])
 
     def test_unix(self):
@@ -80,7 +80,7 @@ class SocketActivation(Folder):
 
         def connect():
             connection = socket.socket(socket.AF_UNIX)
-            connection.settimeout(60)
+            connection.settimeout(240)
             connection.connect(path)
             return connection
 

@@ -23,14 +23,14 @@ class Server:
         self.port = int(re.fullmatch(r"listening on 127\.0\.0\.1:(\d+)\n", self.process.stdout.readline())[1])
 
     def connect(self):
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=240)
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=900)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
     def stop(self):
         """(requests served, most in flight)"""
         self.process.send_signal(signal.SIGTERM)
-        printed = self.process.communicate(timeout=120)[0]
+        printed = self.process.communicate(timeout=900)[0]
         assert self.process.returncode == 0, f"exit status {self.process.returncode}"
         served, most = re.fullmatch(r"served (\d+) requests, at most (\d+) in flight\n", printed).groups()
         return int(served), int(most)
