@@ -333,7 +333,7 @@ class Life(Folder):
             wait_until(lambda: int(self.status_of(process, "SigCgt"), 16) >> (signal.SIGHUP - 1) & 1, "its handlers")
             process.send_signal(signal.SIGHUP)
             process.send_signal(number)
-            self.assertEqual(process.wait(120), 128 + number)
+            self.assertEqual(process.wait(vmrun.TIMEOUT), 128 + number)
 
     @staticmethod
     def status_of(process, name):
@@ -405,5 +405,5 @@ class Life(Folder):
                 connection.sendall(post(mul([2], [3]), headers="Connection: close\r\n"))
                 self.assertIn(b'"data":[6]', read_all(connection))
             process.terminate()
-            self.assertIn(process.wait(120), (0, 1))  # 1: the trace is not whole
+            self.assertIn(process.wait(vmrun.TIMEOUT), (0, 1))  # 1: the trace is not whole
             process.stdout.close()

@@ -325,7 +325,7 @@ class Operations(Folder):
                 connection.sendall(b"GET /v2 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 self.assertTrue(read_all(connection).startswith(b"HTTP/1.1 200"))
         process.terminate()
-        self.assertEqual(process.wait(120), 0)
+        self.assertEqual(process.wait(vmrun.TIMEOUT), 0)
         process.stdout.close()
 
     def test_a_log_that_nobody_reads(self):
@@ -342,7 +342,7 @@ class Operations(Folder):
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             self.assertRegex(read_all(connection).decode(), r"\nhalyard_log_lines_dropped_total [1-9]")
         process.terminate()
-        self.assertEqual(process.wait(120), 0)
+        self.assertEqual(process.wait(vmrun.TIMEOUT), 0)
         process.stdout.close()
         process.stderr.close()
 
@@ -375,7 +375,7 @@ class Operations(Folder):
             process.terminate()
             while not (message := notified.recv(4096)).startswith(b"STOPPING=1"):
                 self.assertEqual(message, b"WATCHDOG=1")
-            self.assertEqual(process.wait(120), 0)
+            self.assertEqual(process.wait(vmrun.TIMEOUT), 0)
             process.stdout.close()
         listener.close()
 

@@ -62,7 +62,7 @@ class SocketActivation(Folder):
                     connection.sendall(b"GET /v2/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     bodies.append(read_all(connection).split(b"\r\n\r\n")[-1])
             process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(120), 0, process.stderr.read())
+            self.assertEqual(process.wait(vmrun.TIMEOUT), 0, process.stderr.read())
             return bodies
         finally:
             process.kill()

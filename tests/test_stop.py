@@ -125,7 +125,7 @@ class Stop(vmrun.FolderCase):
             path = program(self.folder, name, body)
             for device in DEVICES:
                 with self.subTest(program=name, device=device):
-                    self.fails(path, device, ["--max_memory=64MiB", "--timeout=60s"], "RESOURCE_EXHAUSTED", "67108864")
+                    self.fails(path, device, ["--max_memory=64MiB", "--timeout=200s"], "RESOURCE_EXHAUSTED", "67108864")
 
     # Data of workers must live until the process ends, at any time.
     def test_exit_at_work(self):
@@ -160,8 +160,8 @@ class Attacks(unittest.TestCase):
             self.skipTest("the shared fixtures are not there")
         cases = [("k_loop", ["--timeout=100ms"], "DEADLINE_EXCEEDED"), ("wg2", ["--timeout=100ms"], "DEADLINE_EXCEEDED"),
                  ("k_exit", ["--timeout=20ms"], "DEADLINE_EXCEEDED"),
-                 ("k_alloc", ["--max_memory=64MiB", "--timeout=60s"], "RESOURCE_EXHAUSTED"),
-                 ("k_alloc2", ["--max_memory=64MiB", "--timeout=60s"], "RESOURCE_EXHAUSTED")]
+                 ("k_alloc", ["--max_memory=64MiB", "--timeout=200s"], "RESOURCE_EXHAUSTED"),
+                 ("k_alloc2", ["--max_memory=64MiB", "--timeout=200s"], "RESOURCE_EXHAUSTED")]
         for name, flags, code in cases:
             for device in DEVICES:
                 with self.subTest(name=name, device=device):
