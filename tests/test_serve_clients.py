@@ -342,7 +342,7 @@ class Life(Folder):
 
     def test_a_model_that_never_loads(self):
         self.write("x/1/model.vmasm", serve_client.echo_module("f32"))
-        flags = [f"--models={self.folder}", "--drain_timeout=1s", "--request_timeout=200ms"]
+        flags = [f"--models={self.folder}", "--drain_timeout=1s"]
         for signals, code in ((1, 0), (2, 128 + signal.SIGTERM)):
             with start(*flags, *(["--drain_timeout=10min"] if signals == 2 else [])) as server:
                 self.write("a/1/model.vmasm", serve_client.LOOP_AT_START_MODULE)
@@ -359,7 +359,7 @@ class Life(Folder):
             os.remove(os.path.join(self.folder, "a/1/model.vmasm"))
         # With a limit, the server reports that this model could not be loaded, and serves the others.
         self.write("a/1/model.vmasm", serve_client.LOOP_AT_START_MODULE)
-        with start(*flags, "--load_timeout=200ms") as server:
+        with start(*flags, "--load_timeout=6s") as server:
             wait_until(lambda: server.events("model_failed"), "the log")
             self.assertIn("DEADLINE_EXCEEDED", server.events("model_failed")[0]["error"])
             self.assertEqual(server.infer("x", [tensor("x", "FP32", [1])])[0], 200)

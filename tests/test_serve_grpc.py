@@ -305,7 +305,7 @@ class Extensions(GrpcCase):
     def test_a_load_that_is_cancelled(self):
         """The client need not wait; the load goes on to its time limit."""
         self.write("a/1/model.vmasm", serve_client.echo_module("f32"))
-        with start_grpc(f"--models={self.folder}", "--model_control", "--load_timeout=3s", "--request_timeout=3s") as server, Client(server) as client:
+        with start_grpc(f"--models={self.folder}", "--model_control", "--load_timeout=10s", "--request_timeout=10s") as server, Client(server) as client:
             self.write("loop/1/model.vmasm", serve_client.LOOP_AT_START_MODULE)
             loading = client.RepositoryModelLoad.future(stubs()[0].RepositoryModelLoadRequest(model_name="loop"))
             late = client.RepositoryModelLoad.future(stubs()[0].RepositoryModelLoadRequest(model_name="loop"), timeout=0.2)
@@ -322,7 +322,7 @@ class TimeAndMemory(GrpcCase):
             self.refused("DEADLINE_EXCEEDED", lambda: self.loops(client).result(), "did not answer in time")
             self.assertEqual(server.metric(outcome("loop", "timeout")), 1)
         with start_grpc(f"--model=loop={self.loop()}") as server, Client(server) as client:
-            self.refused("DEADLINE_EXCEEDED", lambda: self.loops(client, timeout=0.3).result())
+            self.refused("DEADLINE_EXCEEDED", lambda: self.loops(client, timeout=5).result())
             # The client ends the call at its deadline, and so does the server; the first of them counts.
             ended = lambda: server.metric(outcome("loop", "timeout")) + server.metric(outcome("loop", "cancelled"))  # noqa: E731
             wait_until(lambda: ended() == 1 and self.calls(server) == 0, "the call to end")
@@ -404,7 +404,7 @@ class TimeAndMemory(GrpcCase):
             self.assertEqual(client.ModelInfer(raw_mul([1], [2])).raw_output_contents[0], packed("FP32", [2]))
             self.assertLess(resident(server), 60 << 20)
             parts += [part(20_000_000) for _ in range(20)]  # 400 MB
-            end = time.monotonic() + 60
+            end = time.monotonic() + vmrun.TIMEOUT
             while sum(each.is_refused for each in parts) < 5 and time.monotonic() < end:
                 if not any([each.step() for each in parts if not each.is_refused]):
                     time.sleep(0.01)
@@ -455,7 +455,7 @@ class GrpcOperation(GrpcCase):
             self.assertEqual(failures, [])
 
     def test_calls_that_have_begun_are_answered_at_the_end(self):
-        with start_grpc(f"--model=loop={self.loop()}", "--request_timeout=2s") as server, Client(server) as client, Client(server) as idle:
+        with start_grpc(f"--model=loop={self.loop()}", "--request_timeout=8s") as server, Client(server) as client, Client(server) as idle:
             idle.ServerLive(stubs()[0].ServerLiveRequest())
             running = self.loops(client)
             wait_until(lambda: self.calls(server) == 1, "the call")

@@ -85,7 +85,7 @@ class Operations(Folder):
 
     def test_requests_that_have_begun_are_answered_at_the_end(self):
         loop = self.write("loop.vmasm", serve_client.LOOP_MODULE)
-        with start(f"--model=loop={loop}", f"--model=mul={MUL}", "--request_timeout=2s") as server:
+        with start(f"--model=loop={loop}", f"--model=mul={MUL}", "--request_timeout=8s") as server:
             idle = server.socket()
             running = server.socket()
             running.sendall(post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer"))
