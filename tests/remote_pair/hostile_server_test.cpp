@@ -1,6 +1,6 @@
 // The driver `remote` and servers that lie, keep silent or answer what nobody has asked: every call ends,
-// with a failure, by itself or when the connection's patience is over, and nothing is written but the bytes that
-// were asked for.
+// with a failure, by itself or when the connection's patience is over, and nothing is written but the bytes
+// that were asked for.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>

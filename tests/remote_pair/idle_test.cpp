@@ -52,7 +52,8 @@ TEST_P(Idle, UsesNoProcessor) {
     for (int i = 0; i < 500; ++i) EXPECT_TRUE(device.query("hal.device.id", "null"));
     constexpr milliseconds kTime{1000};
     milliseconds used = kTime;
-    for (int turn = 0; turn < 10 && used > kTime / 20; ++turn) {  // on a busy machine it may take a while until it is idle
+    for (int turn = 0; turn < 10 && used > kTime / 20;
+         ++turn) {  // on a busy machine it may take a while until it is idle
       const milliseconds before = processor_time();
       std::this_thread::sleep_for(kTime);
       used = processor_time() - before;

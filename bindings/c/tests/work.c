@@ -220,7 +220,8 @@ static void leaves_work_behind(const char* uri) {
   if (make_program(&programs[0], 300000000) &&
       OK(halyard_context_find(programs[0].context, NULL, "leave", &leave))) {
     int was_busy = 0;
-    for (int turn = 0; turn < 20 && !was_busy; ++turn) { /* on a busy machine it may get no processor in its time */
+    for (int turn = 0; turn < 20 && !was_busy;
+         ++turn) { /* on a busy machine it may get no processor in its time */
       OK(halyard_call_invoke(programs[0].call, leave, NULL, 0, NULL, 0));
       was_busy = is_busy();
       EXPECT(comes_to_rest());

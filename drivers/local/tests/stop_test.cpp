@@ -33,8 +33,8 @@ constexpr uint32_t kHasNoStopWord = offsetof(halyard_executable_args_t, stop);
 
 class StopTest : public NativeTest {
  public:
-  // Stops the work after a moment in which `is_there` has come true, and returns its result. The work must not
-  // end before.
+  // Stops the work after a moment in which `is_there` has come true, and returns its result. The work must
+  // not end before.
   Outcome stopped(
       const halyard_operation_t& operation, Code code = Code::CANCELLED,
       const std::function<bool()>& is_there = [] { return true; }) {
@@ -169,7 +169,8 @@ TEST_P(StopTest, ListsOfCommands) {
   host_.trace([&](const halyard_trace_span_t& span) {
     if (std::string_view(span.name, span.name_size) == "fill") is_filled = true;
   });
-  EXPECT_CODE(CANCELLED, stopped(execute_operation(list, {}), Code::CANCELLED, [&] { return is_filled.load(); }));
+  EXPECT_CODE(CANCELLED,
+              stopped(execute_operation(list, {}), Code::CANCELLED, [&] { return is_filled.load(); }));
   host_.trace([](const halyard_trace_span_t&) {});
   EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2}))
       << "the command after it did not run";

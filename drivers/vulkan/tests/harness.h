@@ -39,8 +39,8 @@ class VulkanTest : public DriverTest, public testing::Test {
   vulkan::Features& features();
   // Submissions complete at once without doing anything.
   void replace_vulkan();
-  // Submissions are accepted and never complete. The queue's thread may wait for them already when the device is
-  // lost, so waits end when stuck_waits_end() was called.
+  // Submissions are accepted and never complete. The queue's thread may wait for them already when the device
+  // is lost, so waits end when stuck_waits_end() was called.
   void accept_without_end();
   static void stuck_waits_end();
 
