@@ -3,10 +3,11 @@
 #     tests/*.cpp of the calling folder as one GoogleTest program; ctest sees every test as PREFIX.Suite.Test.
 #   halyard_add_header_tests(header include-directory...)
 #     the header alone, as C11 and as C++17, both pedantic.
-set(HALYARD_TEST_TIMEOUT 300)
+# Seconds. Only what hangs may reach a limit, so they are for machines that are slow and busy.
+set(HALYARD_TEST_TIMEOUT 1200)
 set(HALYARD_TEST_ENVIRONMENT "HALYARD_BUILD=${PROJECT_BINARY_DIR}" "HALYARD_SOURCE=${PROJECT_SOURCE_DIR}")
 if(CMAKE_CROSSCOMPILING OR HALYARD_COVERAGE)
-  set(HALYARD_TEST_TIMEOUT 1200) # an emulator, or no optimization and counters
+  set(HALYARD_TEST_TIMEOUT 3600) # an emulator, or no optimization and counters
 endif()
 if(HALYARD_SANITIZE STREQUAL "thread")
   # ThreadSanitizer of g++ 12 does not support the address space randomization of newer kernels.
@@ -46,7 +47,7 @@ function(halyard_add_tests name)
     ${name}
     TEST_PREFIX "${arg_PREFIX}."
     DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
+    DISCOVERY_TIMEOUT 600
     PROPERTIES TIMEOUT ${HALYARD_TEST_TIMEOUT} ${environment})
 endfunction()
 

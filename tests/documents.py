@@ -83,7 +83,7 @@ def is_output(printed: str, expected: str) -> bool:
     return re.fullmatch(wanted, printed if printed.endswith("\n") or not printed else printed + "\n") is not None
 
 
-def run_in_one_shell(commands: list[str], folder: pathlib.Path, environment: dict[str, str], timeout=800):
+def run_in_one_shell(commands: list[str], folder: pathlib.Path, environment: dict[str, str], timeout=3000):
     """(exit status, output) of each command; status None if the shell ended before."""
     scripts = folder / ".commands"
     scripts.mkdir()

@@ -28,7 +28,7 @@ class PartOfACall:
     """Announces a message of `announced` bytes and sends `most` bytes of it, as many as the server takes."""
 
     def __init__(self, address, path, announced, most):
-        self.socket = socket.create_connection(address, timeout=60)
+        self.socket = socket.create_connection(address, timeout=240)
         self.windows = {0: WINDOW, 1: WINDOW}
         self.initial = WINDOW
         self.left = struct.pack(">BI", 0, announced) + bytes(most)
@@ -78,7 +78,7 @@ class PartOfACall:
                 self.is_refused = True
 
     def send(self, data):
-        self.socket.settimeout(60)
+        self.socket.settimeout(240)
         try:
             self.socket.sendall(data)
         except OSError:

@@ -59,7 +59,7 @@ class Server:
             found[:] = [process for process in self.processes()[1:] if sum("socket:" in at for at in open_files(process)) > 1]
             return len(found) == count
 
-        vmrun.wait_until(are_all_known, f"{count} processes with a connection", 30)
+        vmrun.wait_until(are_all_known, f"{count} processes with a connection")
         return found
 
     def signal_all(self, number):
@@ -76,11 +76,11 @@ class Server:
         self.signal_all(signal.SIGCONT)
         self.process.terminate()
         try:
-            self.code = self.process.wait(20)
+            self.code = self.process.wait(vmrun.TIMEOUT)
         finally:
             self.process.kill()
             self.process.stdout.close()
-            self.reader.join(5)
+            self.reader.join(60)
             self.process.stderr.close()
 
 
@@ -138,7 +138,7 @@ def suite(transport, device, folder, *flags):
     programs = [f"--executable={form}={KERNELS}/{file}" for form, file in PROGRAMS.items()] if device == "vulkan" else []
     try:
         done = subprocess.run([os.path.join(vmrun.BIN, "hal-cts"), f"--driver={driver}", f"--device={uri}", "--timeout=120s", *programs,
-                               *flags], capture_output=True, text=True, timeout=900, env=environment)
+                               *flags], capture_output=True, text=True, timeout=3000, env=environment)
     finally:
         if server:
             server.__exit__()
@@ -148,6 +148,11 @@ def suite(transport, device, folder, *flags):
     if server and server.code != 0:
         raise AssertionError(f"vm-device ended with {server.code}: " + "".join(server.log)[-2000:])
     return (*map(int, counts.groups()), done.stdout)
+
+
+def failures(output):
+    """The cases that have failed, of the output of hal-cts, and why."""
+    return "".join(re.findall(r"(?m)^FAILED.*\n(?:  .*\n)*", output))[-20000:]
 
 
 def runner(path, place):

@@ -35,7 +35,7 @@ def resident(server):
         return int(next(line for line in file if line.startswith("VmRSS")).split()[1]) << 10
 
 
-def raw(server, data, limit=60):
+def raw(server, data, limit=240):
     """Everything that the server answers until it closes the connection."""
     with server.socket(limit) as connection:
         try:

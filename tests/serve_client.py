@@ -46,10 +46,10 @@ class Server:
     def events(self, name):
         return [event for event in (json.loads(line) for line in list(self.log) if line.startswith("{")) if event["event"] == name]
 
-    def connect(self, timeout=60):
+    def connect(self, timeout=240):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
-    def socket(self, timeout=60):
+    def socket(self, timeout=240):
         return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
 
     def get(self, path, method="GET", body=None, headers=None):
@@ -102,12 +102,12 @@ class Server:
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=60)
+        super().__init__("localhost", timeout=240)
         self.path = path
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
+        self.sock.settimeout(240)
         self.sock.connect(self.path)
 
 

@@ -51,7 +51,7 @@ vm.func @last() -> (i32) {{
 
 
 def cmake(*arguments):
-    return subprocess.run(["cmake", *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run(["cmake", *arguments], capture_output=True, text=True, timeout=900)
 
 
 def table(last):

@@ -5,7 +5,6 @@ import re
 import resource
 import signal
 import subprocess
-import time
 import unittest
 
 import installed
@@ -129,13 +128,13 @@ class Signals(vmrun.FolderCase):
     CODES = {signal.SIGTERM: (143, "SIGTERM"), signal.SIGHUP: (129, "SIGHUP"), signal.SIGINT: (130, "Ctrl-C")}
 
     def stopped(self, folder, text, number, *flags, wait_for="EXEC"):
-        """Sends the signal to a run that never ends. What it said, and its exit status."""
+        """Sends the signal to a run that computes for ever. What it said, and its exit status."""
         vmrun.assemble(text, folder, "program")
         process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={folder}/program.vmfb", "--device=local-sync", *flags],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if wait_for:
             self.assertIn(wait_for, process.stdout.readline())
-        time.sleep(0.3)
+        vmrun.wait_until_it_computes(process)
         process.send_signal(number)
         _, errors = process.communicate(timeout=vmrun.TIMEOUT)
         return errors, process.returncode
@@ -144,9 +143,13 @@ class Signals(vmrun.FolderCase):
         for number, (code, name) in self.CODES.items():
             with self.subTest(name):
                 trace, capture = self.path("trace"), self.path("capture")
-                errors, status = self.stopped(self.folder, SPIN, number, f"--trace={trace}", f"--capture={capture}")
-                self.assertEqual(status, code, errors)
-                self.assertRegex(errors, rf"\Avm-run: CANCELLED; stopped by {name}: .*'forever'")
+
+                def errors():
+                    said, status = self.stopped(self.folder, SPIN, number, f"--trace={trace}", f"--capture={capture}")
+                    self.assertEqual(status, code, said)
+                    return said
+
+                vmrun.stopped_in_time(self, errors, rf"\Avm-run: CANCELLED; stopped by {name}: .*'forever'")
                 self.assertIn(b"forever", vmrun.read(trace))
                 vmrun.succeeds("hal-info", "print", capture)
 
@@ -165,9 +168,9 @@ class Signals(vmrun.FolderCase):
         os.mkfifo(fifo)
         # Without a reader the trace cannot be finished.
         process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={fifo}"], stderr=subprocess.DEVNULL)
-        time.sleep(0.3)
+        vmrun.wait_until_it_handles(process, signal.SIGTERM)
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
+        vmrun.wait_until_it_has_taken(process, signal.SIGTERM)
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         self.assertIn(process.wait(timeout=vmrun.TIMEOUT), (143, -signal.SIGINT))
@@ -192,20 +195,28 @@ class Signals(vmrun.FolderCase):
             with self.subTest(arguments):
                 process = subprocess.Popen([os.path.join(vmrun.BIN, arguments[0]), *arguments[1:]], stdout=subprocess.PIPE,
                                            stderr=subprocess.PIPE, text=True)
-                time.sleep(0.7)
+                vmrun.wait_until_it_handles(process, signal.SIGTERM)
+                vmrun.wait_until(lambda: vmrun.processor_seconds(process.pid) >= 0.5 or self.has_child(process), "its work")
                 process.send_signal(signal.SIGTERM)
                 _, errors = process.communicate(timeout=vmrun.TIMEOUT)
                 self.assertEqual(process.returncode, 143, errors)
                 self.assertIn("stopped by SIGTERM", errors)
         self.assertIn(b"__init", vmrun.read(trace))
         report = self.path("report.json")
-        process = subprocess.Popen([os.path.join(vmrun.BIN, "hal-cts"), NULL, f"--json={report}"], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=vmrun.TIMEOUT)
+        for _ in range(20):  # it may have ended before it is stopped
+            process = subprocess.Popen([os.path.join(vmrun.BIN, "hal-cts"), NULL, f"--json={report}"], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            process.stdout.readline()
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=vmrun.TIMEOUT)
+            if process.returncode != 0:
+                break
         self.assertEqual(process.returncode, 143)
         self.assertIn('"interrupted": true', vmrun.read_text(report))
+
+    @staticmethod
+    def has_child(process):
+        return bool(vmrun.read_text(f"/proc/{process.pid}/task/{process.pid}/children"))
 
 
 class Endless(vmrun.FolderCase):

@@ -141,7 +141,7 @@ def check_fixtures(checks, mpi, quick):
 
 def check_same_bits(checks, available):
     for count in 1, 2, 3, 4, 7:
-        local = subprocess.run([EXERCISE, "local", str(count)], text=True, capture_output=True, timeout=120)
+        local = subprocess.run([EXERCISE, "local", str(count)], text=True, capture_output=True, timeout=900)
         checks.check(f"{count} threads", None if local.returncode == 0 else "failed", local)
         for mpi in available:
             done = launch(mpi, [count, EXERCISE, "mpi"])
@@ -228,7 +228,7 @@ def check_waiting(checks, mpi):
 def check_thread_levels(checks, mpi, folder):
     """What MPI gives is respected: to a program of Halyard's, and to one that initializes MPI itself."""
     tests = os.path.join(vmrun.BUILD, "tests", mpi)
-    local = subprocess.run([EXERCISE, "local", "3"], text=True, capture_output=True, timeout=300)
+    local = subprocess.run([EXERCISE, "local", "3"], text=True, capture_output=True, timeout=900)
     for level, number in ("funneled", 1), ("serialized", 2):
         done = launch(mpi, [3, "env", f"LD_PRELOAD={tests}/thread_level.so", f"HALYARD_TEST_THREAD_LEVEL={level}", EXERCISE,
                             "mpi"])
@@ -351,7 +351,7 @@ def check_start(checks, mpi):
     """A rank that ends before MPI_Init: the others wait no longer than they may."""
     limited = "exec " + " ".join(vm_run("--input=4xf32=1", "--channel_timeout=1s"))
     rank = "OMPI_COMM_WORLD_RANK" if mpi == "openmpi" else "PMI_RANK"
-    done = launch(mpi, [2, "bash", "-c", f"[ ${rank} = 1 ] || {limited}"], timeout=120)
+    done = launch(mpi, [2, "bash", "-c", f"[ ${rank} = 1 ] || {limited}"], timeout=900)
     checks.check(f"{mpi}: a rank that does not come to MPI_Init", "succeeded" if done.returncode == 0 else
                  lacks(done.stderr, "DEADLINE_EXCEEDED", "MPI_Init within 1000 ms", "rank 1 has not come"), done)
 

@@ -119,7 +119,7 @@ def main(checks, folder):
     checks.check("what was missed elsewhere", None if coverage.text_of_missed(missed, "vm") == "" else "something")
 
     def run(*arguments):
-        return subprocess.run([sys.executable, SOURCE / "tests/coverage.py", *arguments], capture_output=True, text=True, timeout=60)
+        return subprocess.run([sys.executable, SOURCE / "tests/coverage.py", *arguments], capture_output=True, text=True, timeout=900)
 
     empty = run(folder)
     checks.check("no build", None if empty.returncode == 1 and "nothing in" in empty.stderr and "Traceback" not in empty.stderr else "", empty)

@@ -105,7 +105,7 @@ def bits(case, folder, flags, scratch):
         os.remove(path)
     device = [] if any(flag.startswith("--device=") for flag in flags) else ["--device=" + name for name in case["devices"]]
     done = vmrun.run("vm-run", *command(case, folder), *device, *flags, *["--output=+" + path] * len(case["expected"]), cwd=folder,
-                     timeout=300)
+                     timeout=900)
     if done.returncode != 0:
         return done.returncode, re.sub(r"[0-9]+ bytes", "", done.stderr.split(";")[0])
     return vmrun.read(path) if os.path.exists(path) else b""

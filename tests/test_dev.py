@@ -18,7 +18,7 @@ CTEST = """  1/30 Test  #7: first ...............   Passed    0.10 sec
 
 
 def dev(*arguments):
-    return subprocess.run([SOURCE / "dev", *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([SOURCE / "dev", *arguments], capture_output=True, text=True, timeout=900)
 
 
 def progress(seconds, pattern, what, text):
@@ -26,7 +26,7 @@ def progress(seconds, pattern, what, text):
     source = (SOURCE / "dev").read_text()
     function = re.search(r"^progress\(\) \{\n.*?^\}\n", source, re.MULTILINE | re.DOTALL)[0]
     script = f"set -euo pipefail\nseconds_between_lines={seconds}\n{function}progress '{pattern}' {what}"
-    return subprocess.run(["bash", "-c", script], input=text, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(["bash", "-c", script], input=text, capture_output=True, text=True, check=True, timeout=900).stdout
 
 
 def check_progress(checks):

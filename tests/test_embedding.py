@@ -20,7 +20,7 @@ def old_boost(folder):
         return None
     folder.mkdir()
     done = subprocess.run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", "libboost1.74-dev"], cwd=folder,
-                          capture_output=True, timeout=120)
+                          capture_output=True, timeout=900)
     packages = list(folder.glob("*.deb"))
     if done.returncode != 0 or not packages:
         return None

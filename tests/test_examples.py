@@ -29,7 +29,7 @@ def commands(text: str):
 def shell(command: str):
     environment = {**os.environ, "HALYARD_BUILD": str(BUILD), "PATH": f"{TOOLS}{os.pathsep}{os.environ['PATH']}"}
     return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=SOURCE, env=environment,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
 
 
 def prints(command: str, expected: list[str]) -> bool:

@@ -25,27 +25,27 @@ BUGS = {
                           r"failure\.|alloca\.failed_waits", ["[R62]", "DATA_LOSS, found success"], []),
     "completed-twice": (["failure.completes_once"], r"failure\.|alloca\.", ["[R60]", "expected 1, found 2"], []),
     "completed-never": (["failure.of_a_wait_that_comes_later"], r"failure\.", ["[R60]", "was not called within"],
-                        ["--timeout=6s", "--filter=failure.of_a_wait*"]),
+                        ["--timeout=12s", "--filter=failure.of_a_wait*"]),
     "signal-backwards": (["semaphore.signal_backwards"], "$", ["[R82]", "INVALID_ARGUMENT, found success"], []),
     "later-failure": (["semaphore.first_failure_stays"], r"failure\.", ["[R81]", "'a later failure'"], []),
     "first-table": (["list.other_tables"], r"list\.|transfer\.", ["[R105]"], []),
     "leaks-status": (["semaphore.first_failure_stays"], r"semaphore\.|failure\.|alloca\.", ["[R52]", "1 left"], []),
     "descriptor-stays-behind": (["semaphore.export_and_import", "semaphore.imported_waits"], "$",
                                 ["[R110]", "DEADLINE_EXCEEDED"],
-                                ["--timeout=6s", "--filter=semaphore.export*", "--filter=semaphore.i*"]),
+                                ["--timeout=12s", "--filter=semaphore.export*", "--filter=semaphore.i*"]),
     "descriptor-closed": (["semaphore.import_of_something_else"], "$", ["[R75]", "open"], []),
     "crashes": (["device.queries"], "$", ["died of signal 6", "entered last: device_query_i64, which has not returned"], []),
-    "helps-for-ever": (["semaphore.help_comes_back"], "$", ["no answer in 4 s", "entered last: device_help, which has not returned; after ["],
-                       ["--timeout=4s", "--filter=semaphore.help*", "--filter=semaphore.initial_values"]),
-    "hangs": (["semaphore.deadlines"], r"semaphore\.wait", ["no answer in 4 s", "entered last: semaphore_wait, which has not returned"],
-              ["--timeout=4s", "--filter=semaphore.d*", "--filter=semaphore.initial_values"]),
+    "helps-for-ever": (["semaphore.help_comes_back"], "$", ["no answer in 12 s", "entered last: device_help, which has not returned; after ["],
+                       ["--timeout=12s", "--filter=semaphore.help*", "--filter=semaphore.initial_values"]),
+    "hangs": (["semaphore.deadlines"], r"semaphore\.wait", ["no answer in 12 s", "entered last: semaphore_wait, which has not returned"],
+              ["--timeout=12s", "--filter=semaphore.d*", "--filter=semaphore.initial_values"]),
     "operation-fails-silently": (["failure.of_an_operation"], "$",
                                  ["[R63] a fill of an alloca before its turn: completed: expected a failure, found success"],
                                  ["--filter=failure.*", "--filter=queue.s*"]),
     "subscription-lost": (["semaphore.subscribe_races"], "$", ["[R86] calls of a subscriber that comes at the same moment"],
-                          ["--timeout=6s", "--filter=semaphore.sub*"]),
+                          ["--timeout=12s", "--filter=semaphore.sub*"]),
     "callbacks-on-the-queue": (["semaphore.subscribers_wait_for_later_work"], "$", ["[R88]", "DEADLINE_EXCEEDED"],
-                               ["--timeout=12s", "--filter=semaphore.s*", "--filter=queue.*"]),
+                               ["--timeout=20s", "--filter=semaphore.s*", "--filter=queue.*"]),
     "barrier-forgotten": (["list.order_of_large_and_small"], r"list\.", ["[R103]"], ["--filter=list.*"]),
     "touches-after": (["queue.handles_after_completed"], "$", [], ["--filter=queue.*"]),
     "wrong-local-size": (["dispatch.workgroups_of_several"], "$", ["[R93] 3x1x1 workgroups"], ["--filter=dispatch.*"]),
@@ -75,6 +75,8 @@ LEAKS = {
                          ["--leaks", "--filter=executable.functions", "--filter=semaphore.in*"]),
 }
 NO_BUG = {"descriptors", "slow-to-load"}
+# Bugs that only show if two threads meet, which may take several runs on a busy machine.
+MEETINGS = {"subscription-lost", "shared-arguments", "barrier-forgotten", "touches-after"}
 
 
 def driver(name):
@@ -85,7 +87,7 @@ def bad_driver(name):
     return os.path.join(BAD, f"halyard-driver-{name}.so")
 
 
-def cts(path, *flags, timeout=280):
+def cts(path, *flags, timeout=900):
     if vmrun.is_emulated() and not any(flag.startswith("--timeout") for flag in flags):  # a case of many MiB takes 50 s there
         flags, timeout = (*flags, "--timeout=150s"), 3 * timeout
     return vmrun.run("hal-cts", f"--driver={path}", *flags, timeout=timeout)
@@ -171,8 +173,15 @@ class BadDrivers(unittest.TestCase):
             self.assertEqual(cts(bad_driver(name), *without).returncode, 0, name)
 
     def check_each(self, bugs):
+        def run(name):
+            for _ in range(20 if name in MEETINGS else 1):
+                done, cases = results(bad_driver(name), "--skip_tag=slow", *bugs[name][3])
+                if done.returncode != 0:
+                    break
+            return done, cases
+
         with concurrent.futures.ThreadPoolExecutor(3) as pool:  # the runs wait most of the time
-            runs = pool.map(lambda name: results(bad_driver(name), "--skip_tag=slow", *bugs[name][3]), bugs)
+            runs = pool.map(run, bugs)
         for (name, (expected, allowed, texts, flags)), (done, cases) in zip(bugs.items(), runs):
             with self.subTest(name):
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)

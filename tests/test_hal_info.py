@@ -13,7 +13,7 @@ import installed
 import vmrun
 
 SAMPLES = pathlib.Path(vmrun.BUILD, "tests", "drivers")
-PATIENCE = "12 s" if installed.cache("HALYARD_SANITIZE") else "4 s"  # for drivers that hang, and too long for those that do not
+PATIENCE = "12 s" if installed.cache("HALYARD_SANITIZE") else "8 s"  # for drivers that hang, and too long for those that do not
 TIMEOUT = "--timeout=" + PATIENCE.replace(" ", "")
 
 # A sample driver, its outcome, and the text of its line.
@@ -233,7 +233,7 @@ def check_search(checks, places):
     checks.check("a named driver that is refused", bad_failure(done, str(bad), "no ELF file"), done)
     # A driver that leaves a process with open pipes behind: only its own end counts.
     place = places.with_samples("leaves_a_process", "sample")
-    done = places.run("--explain", "--timeout=1s", path=place)
+    done = places.run("--explain", TIMEOUT, path=place)
     checks.check("a process left behind", None if explained(done.stdout, place / library("leaves_a_process"))[0] == "taken"
                  else "the driver is not taken", done)
 

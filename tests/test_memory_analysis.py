@@ -255,7 +255,7 @@ class Measured(vmrun.FolderCase):
         inputs = [flag for flag in arguments if flag.startswith("--input=")]
         page = self.path("page.html")
         ran = vmrun.run("vm-run", f"--module={module}", *arguments, f"--profile={page}", "--output_max_element_count=4",
-                        "--print_statistics", cwd=folder, timeout=250)
+                        "--print_statistics", cwd=folder, timeout=900)
         self.assertEqual(ran.returncode, 0, ran.stderr[-2000:])
         counted = sum(int(bytes_) for bytes_ in re.findall(r"(\d+)B peak", ran.stderr))
         data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', vmrun.read_text(page), re.DOTALL)[1])

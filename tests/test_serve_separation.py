@@ -120,7 +120,7 @@ class Separation(Folder):
     """What one client can see of another."""
 
     def test_rows_of_a_batch_whose_buffer_is_padded(self):
-        with start(f"--model=m={self.write('padded.vmasm', PADDED)}", "--threads=1", "--batch=m=8", "--batch_delay=300ms") as server:
+        with start(f"--model=m={self.write('padded.vmasm', PADDED)}", "--threads=1", "--batch=m=8", "--batch_delay=1s") as server:
             wrong = []
 
             def client(number):

@@ -62,7 +62,7 @@ class SocketActivation(Folder):
                     connection.sendall(b"GET /v2/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     bodies.append(read_all(connection).split(b"\r\n\r\n")[-1])
             process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(120), 0, process.stderr.read())
+            self.assertEqual(process.wait(vmrun.TIMEOUT), 0, process.stderr.read())
             return bodies
         finally:
             process.kill()
@@ -72,7 +72,7 @@ class SocketActivation(Folder):
     def test_tcp(self):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        bodies = self.activated(f"127.0.0.1:{port}", lambda: socket.create_connection(("127.0.0.1", port), timeout=60))
+        bodies = self.activated(f"127.0.0.1:{port}", lambda: socket.create_connection(("127.0.0.1", port), timeout=vmrun.TIMEOUT))
         self.assertEqual(bodies, 3 * [b'{"models":["mul"]}\n'])
 
     def test_unix(self):
@@ -80,7 +80,7 @@ class SocketActivation(Folder):
 
         def connect():
             connection = socket.socket(socket.AF_UNIX)
-            connection.settimeout(60)
+            connection.settimeout(240)
             connection.connect(path)
             return connection
 

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 
 import vmrun
 from installed import BUILD, cache, need_plain_library, run
@@ -48,7 +47,7 @@ def while_it_runs(folder):
                                 "--device=local-sync", "--jit=off"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         process.stdout.readline()  # EXEC @forever
-        time.sleep(0.2)
+        vmrun.wait_until_it_computes(process)
         state = f"/proc/{process.pid}"
         return (len(os.listdir(f"{state}/task")), sorted(int(name) for name in os.listdir(f"{state}/fd")))
     finally:

@@ -76,7 +76,7 @@ def needs(program):
 
 
 def small(*arguments):
-    return subprocess.run([FOLDER / "bin" / "vm-run", *arguments], text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+    return subprocess.run([FOLDER / "bin" / "vm-run", *arguments], text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=900)
 
 
 def check_results(checks, folder):
@@ -113,7 +113,7 @@ def write_program(folder, device):
 
 
 def check_program(checks, name, program, expected):
-    done = subprocess.run([program], text=True, capture_output=True, timeout=60)
+    done = subprocess.run([program], text=True, capture_output=True, timeout=900)
     lines = done.stdout.split()
     checks.check(name, None if done.returncode == 0 and expected <= set(lines) else f"it found {lines}", done)
 
@@ -132,7 +132,7 @@ def check_installed(checks, folder):
     print(f"vm-run, static: {(prefix / 'bin' / 'vm-run').stat().st_size} bytes")
     for name, arguments in EXAMPLES:
         flags = [f"--module={SOURCE}/examples/{name}.vmasm", "--device=local-task", *arguments]
-        done = subprocess.run([prefix / "bin" / "vm-run", *flags], text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+        done = subprocess.run([prefix / "bin" / "vm-run", *flags], text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=900)
         checks.check(f"{name} by the installed vm-run", None if done.stdout == vmrun.run("vm-run", *flags).stdout else "other results", done)
     write_program(folder, "local-sync")
     environment = {**os.environ, "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"}

@@ -23,14 +23,14 @@ class Server:
         self.port = int(re.fullmatch(r"listening on 127\.0\.0\.1:(\d+)\n", self.process.stdout.readline())[1])
 
     def connect(self):
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=240)
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=900)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
     def stop(self):
         """(requests served, most in flight)"""
         self.process.send_signal(signal.SIGTERM)
-        printed = self.process.communicate(timeout=120)[0]
+        printed = self.process.communicate(timeout=900)[0]
         assert self.process.returncode == 0, f"exit status {self.process.returncode}"
         served, most = re.fullmatch(r"served (\d+) requests, at most (\d+) in flight\n", printed).groups()
         return int(served), int(most)
@@ -115,16 +115,20 @@ def sizes_and_mistakes():
 
 
 def stop_while_calls_wait():
-    server = Server("--hold=1000000")
-    connection = server.connect()
-    connection.sendall(b"".join(request(n, (1,), elements(n, 1)) for n in range(20)))
-    connection.settimeout(0.2)
-    try:
-        connection.recv(1)
-        raise AssertionError("a call that is held was answered")
-    except TimeoutError:
-        pass
-    assert server.stop()[1] == 20
+    for seconds in (0.2, 1, 5, 25):  # on a busy machine, not all may have come
+        server = Server("--hold=1000000")
+        connection = server.connect()
+        connection.sendall(b"".join(request(n, (1,), elements(n, 1)) for n in range(20)))
+        connection.settimeout(seconds)
+        try:
+            connection.recv(1)
+            raise AssertionError("a call that is held was answered")
+        except TimeoutError:
+            pass
+        count = server.stop()[1]
+        if count == 20:
+            return
+    raise AssertionError(f"{count} calls, not 20")
 
 
 def main():

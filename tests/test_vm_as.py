@@ -22,7 +22,7 @@ vm.func @f(%r0: !vm.buffer) -> () {
 
 
 def run_bytes(*arguments, **options):
-    return subprocess.run([os.path.join(vmrun.BIN, "vm-as"), *arguments], capture_output=True, timeout=60, **options)
+    return subprocess.run([os.path.join(vmrun.BIN, "vm-as"), *arguments], capture_output=True, timeout=900, **options)
 
 
 def version_of(module):
@@ -36,7 +36,7 @@ def on_terminal(path):
     """Exit status and what the terminal shows where standard output is one."""
     leader, follower = pty.openpty()
     done = subprocess.run([os.path.join(vmrun.BIN, "vm-as"), path], stdin=subprocess.DEVNULL, stdout=follower,
-                          stderr=subprocess.PIPE, text=True, timeout=60)
+                          stderr=subprocess.PIPE, text=True, timeout=900)
     os.close(follower)
     os.close(leader)
     return done

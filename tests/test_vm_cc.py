@@ -60,11 +60,11 @@ class Program:
         sources += sorted(str(each) for each in pathlib.Path(self.folder).glob(self.name + "_[0-9]*.c"))
         self.program = os.path.join(self.folder, f"{self.name}.{compiler}")
         done = subprocess.run([compiler, *STRICT, *options, "-o", self.program, *sources, "-lm"], capture_output=True, text=True,
-                              timeout=300)
+                              timeout=900)
         return None if done.returncode == 0 else done.stderr[:2000]
 
     def run(self, *flags):
-        return subprocess.run([self.program, *flags], capture_output=True, text=True, timeout=60)
+        return subprocess.run([self.program, *flags], capture_output=True, text=True, timeout=900)
 
 
 def prints_same(expected, found, tolerance):

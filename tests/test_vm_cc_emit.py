@@ -87,7 +87,7 @@ def levels():
 
 
 def emit(module, target, output, *flags, **options):
-    return vmrun.run("vm-cc", module, "--emit=vmfb", f"--target={target}", f"--output={output}", *flags, timeout=300, **options)
+    return vmrun.run("vm-cc", module, "--emit=vmfb", f"--target={target}", f"--output={output}", *flags, timeout=900, **options)
 
 
 def cases():
@@ -285,7 +285,7 @@ def check_others(checks, folder):
     made = os.path.join(folder, "others.vmfb")
 
     def results(target, command, module):
-        vmrun.succeeds("vm-cc", module, "--emit=vmfb", f"--target={target}", f"--output={made}", timeout=300)
+        vmrun.succeeds("vm-cc", module, "--emit=vmfb", f"--target={target}", f"--output={made}", timeout=900)
         [library] = libraries(made)
         file = os.path.join(folder, "library.so")
         vmrun.write(file, library)

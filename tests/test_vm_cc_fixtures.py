@@ -123,7 +123,7 @@ def outcome(compare, case, folder, target, binary):
     inputs = [value.replace("@", f"@{folder}/") for value in case.get("inputs", [])]
     command, options = target.runner(binary, [f"--function={case['function']}", *(f"--input={value}" for value in inputs)])
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, **options)
     except subprocess.TimeoutExpired:
         return "no answer in 300 s"
     if "error" in case:

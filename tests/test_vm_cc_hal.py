@@ -20,7 +20,7 @@ class Library:
 
     def __init__(self, folder, name, module):
         self.folder, self.name, self.module = folder, name, module
-        self.done = vmrun.run("vm-cc", module, "--runtime=hal", "-o", os.path.join(folder, name), timeout=300)
+        self.done = vmrun.run("vm-cc", module, "--runtime=hal", "-o", os.path.join(folder, name), timeout=900)
 
     def compile(self, compiler, *options):
         """None, or the compiler's messages."""
@@ -29,7 +29,7 @@ class Library:
         if os.path.exists(os.path.join(self.folder, self.name + "_data.S")):
             sources.append(self.name + "_data.S")
         done = subprocess.run([compiler, *test_vm_cc.STRICT, *INCLUDES, *options, "-shared", "-fPIC", "-o", self.path, *sources, "-lm"],
-                              capture_output=True, text=True, timeout=300, cwd=self.folder)
+                              capture_output=True, text=True, timeout=900, cwd=self.folder)
         return None if done.returncode == 0 else done.stderr[:2000]
 
 
@@ -307,10 +307,10 @@ def check_static(checks, folder):
     headers = f"-I{vmrun.SOURCE}/bindings/c/include"
     done = subprocess.run(["cc", "-std=c11", "-DHALYARD_STATIC_MODULE", *INCLUDES, headers, "fib.c", "main.c",
                            f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lhalyard", "-lm", "-o", "program"],
-                          capture_output=True, text=True, timeout=300, cwd=folder)
+                          capture_output=True, text=True, timeout=900, cwd=folder)
     checks.check("static: cc", None if done.returncode == 0 else done.stderr[:2000])
     if done.returncode == 0:
-        done = subprocess.run([os.path.join(folder, "program")], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([os.path.join(folder, "program")], capture_output=True, text=True, timeout=900)
         checks.check("static", None if done.stdout == "2880067194370816120\n" else "another result", done)
 
 
@@ -349,7 +349,7 @@ def check_fixtures(checks, folder):
                 expected = vmrun.run("vm-run", *with_module, cwd=os.path.join(fixtures, place))
                 runner = os.path.join(vmrun.SOURCE, "tests", "hal_runtime.py")
                 found = subprocess.run([runner, *with_module], capture_output=True, text=True,
-                                       timeout=300, cwd=os.path.join(fixtures, place))
+                                       timeout=900, cwd=os.path.join(fixtures, place))
                 wrong = None if text_of(found) == text_of(expected) else f"bytecode: {expected.stdout}{expected.stderr}"
                 checks.check(f"{place}/{case['name']} {shlex.join(flags)}", wrong, found)
 

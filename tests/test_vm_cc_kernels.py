@@ -251,7 +251,7 @@ def main(checks, folder):
                                   capture_output=True, text=True)
             checks.check(f"seed {seed} {plan}: {compiler}", None if done.returncode == 0 else done.stderr[:1500])
             if done.returncode == 0:
-                found = outcome(subprocess.run([prefix, *inputs], capture_output=True, text=True, timeout=60))
+                found = outcome(subprocess.run([prefix, *inputs], capture_output=True, text=True, timeout=900))
                 checks.check(f"seed {seed} {plan}", None if found == expected else f"expected {expected!r}, found {found!r}")
             if plan == "--report" and done.returncode == 0:
                 text = vmrun.read_text(prefix + ".c")

@@ -122,7 +122,7 @@ def check_linux(checks, folder, programs):
 
 
 def check_output(checks, name, command, expected, folder=None):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=folder)
     good = done.returncode == 0 and prints_same(expected, done.stdout, 1e-5 if "elementwise" in name else 0.0)
     checks.check(name, None if good else f"expected {expected!r}, found {done.returncode}: {done.stderr[:300]!r} {done.stdout!r}")
 
@@ -166,7 +166,7 @@ def check_firmware(checks, folder):
     copy = os.path.join(folder, "firmware", "example")
     shutil.copytree(os.path.join(vmrun.SOURCE, "examples", "firmware"), copy)
     shutil.copy(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"), os.path.dirname(copy))
-    done = subprocess.run(["make", "-s", "run", "VM_CC=" + os.path.join(vmrun.BIN, "vm-cc")], cwd=copy, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["make", "-s", "run", "VM_CC=" + os.path.join(vmrun.BIN, "vm-cc")], cwd=copy, capture_output=True, text=True, timeout=900)
     good = done.returncode == 0 and "10 40 90 160 250 360 490 640" in done.stdout + done.stderr and "warning" not in done.stderr
     checks.check("examples/firmware", None if good else f"{done.returncode}: {done.stdout} {done.stderr}")
 
@@ -245,7 +245,7 @@ def check_web(checks, folder):
     copy = os.path.join(folder, "web", "example")
     shutil.copytree(os.path.join(vmrun.SOURCE, "examples", "web"), copy)
     shutil.copy(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"), os.path.dirname(copy))
-    done = subprocess.run(["make", "-s", "run", "VM_CC=" + os.path.join(vmrun.BIN, "vm-cc")], cwd=copy, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["make", "-s", "run", "VM_CC=" + os.path.join(vmrun.BIN, "vm-cc")], cwd=copy, capture_output=True, text=True, timeout=900)
     good = done.returncode == 0 and done.stdout.strip() == "10 40 90 160 250 360 490 640" and "warning:" not in done.stderr.replace("ExperimentalWarning", "")
     checks.check("examples/web", None if good else f"{done.returncode}: {done.stdout} {done.stderr}")
     if not BROWSER:

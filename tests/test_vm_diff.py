@@ -116,7 +116,7 @@ class Case(unittest.TestCase):
         return path
 
     def diff(self, *arguments, code=0, **options):
-        done = vmrun.run("vm-diff", *arguments, timeout=300, **options)
+        done = vmrun.run("vm-diff", *arguments, timeout=900, **options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout
 

@@ -103,7 +103,7 @@ def summaries(dump):
     dump.equal("lines of the summary fit a terminal", [line for line in text.splitlines() if len(line) > 100], [])
     dump.equal("--output=metadata is the same", dump.prints("metadata", [program, "--output=metadata"]), text)
     with open(program, "rb") as file:
-        piped = subprocess.run([os.path.join(vmrun.BIN, "vm-dump"), "-"], stdin=file, capture_output=True, text=True, timeout=60)
+        piped = subprocess.run([os.path.join(vmrun.BIN, "vm-dump"), "-"], stdin=file, capture_output=True, text=True, timeout=900)
     dump.equal("standard input", piped.stdout, text)
 
     described = json.loads(dump.prints("json", [program, "--json"]))
@@ -204,7 +204,7 @@ def hostile_names(dump):
     text = f"vm.module @{odd}\nvm.module_attr {odd} {odd}\nvm.import @{odd} cconv {odd}\nvm.export @{odd} = @f\nvm.func @f() -> () {{\n  vm.return\n}}\n"
     path = dump.path("odd.vmfb", vmrun.assemble(text, dump.folder, "odd"))
     for arguments in ([path], [path, "-d"], [path, "--json"]):
-        done = subprocess.run([os.path.join(vmrun.BIN, "vm-dump"), *arguments], capture_output=True, timeout=60)
+        done = subprocess.run([os.path.join(vmrun.BIN, "vm-dump"), *arguments], capture_output=True, timeout=900)
         bad = [byte for byte in done.stdout if byte < 0x20 and byte != 0x0A or byte == 0x7F]
         dump.equal(f"{arguments[1:]}: nothing for a terminal to obey", (done.returncode, bad, b"\xc2\x9b" in done.stdout), (0, [], False))
         done.stdout.decode()

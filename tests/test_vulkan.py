@@ -52,7 +52,7 @@ def sanitized():
 class Vulkan(vmrun.FolderCase):
     def check_cts(self, device, *flags, may_skip=frozenset(), at_least=100):
         done = vmrun.run("hal-cts", f"--driver={DRIVER}", f"--device={device}", *PROGRAMS, "--json", "--timeout=120s",
-                         *flags, timeout=280)
+                         *flags, timeout=900)
         cases = json.loads(done.stdout[done.stdout.index("{"):])
         cases = cases if isinstance(cases, list) else cases["cases"]
         failed = [case["name"] for case in cases if case["result"] == "failed"]

@@ -21,7 +21,7 @@ class UnitsCase:
         return paths
 
     def analyze(self, *arguments):
-        return subprocess.run(["systemd-analyze", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+        return subprocess.run(["systemd-analyze", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900,
                               env={**os.environ, "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"})
 
     def check_that_systemd_takes_them(self):

@@ -14,7 +14,7 @@ BUILD = os.environ.get("HALYARD_BUILD", os.path.join(SOURCE, "build", "release")
 BIN = os.path.join(BUILD, "bin")
 DRIVERS = os.path.join(BUILD, "lib", "halyard", "drivers")
 COMPILER = os.path.join(BUILD, "lib", "halyard", "halyard-jit-llvm.so")
-TIMEOUT = 60
+TIMEOUT = 240  # seconds, only to end what hangs: a machine may be busy
 
 CODES = ("CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED "
          "RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS "
@@ -93,12 +93,52 @@ def only(items):
     return items[0]
 
 
-def wait_until(condition, what, limit=120):
+def wait_until(condition, what, limit=TIMEOUT):
     end = time.monotonic() + limit
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"not within {limit} s: {what}")
         time.sleep(0.01)
+
+
+def processor_seconds(process):
+    """The time that the processors have given to a process, by its number; 0 if there is none any more."""
+    try:
+        fields = read_text(f"/proc/{process}/stat").rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until_it_computes(process, seconds=0.5):
+    """Until a process, which starts quickly and then does not end, has computed for so long, so that it is where it does not end."""
+    wait_until(lambda: processor_seconds(process.pid) >= seconds or process.poll() is not None, "the process to compute")
+
+
+def has_handler(process, number):
+    status = re.search(r"(?m)^SigCgt:\s*([0-9a-f]+)", read_text(f"/proc/{process.pid}/status"))
+    return bool(status and int(status[1], 16) >> (number - 1) & 1)
+
+
+def wait_until_it_handles(process, number):
+    """Until a process has a handler of this signal, which would end it otherwise."""
+    wait_until(lambda: process.poll() is not None or has_handler(process, number), f"a handler of signal {int(number)}")
+
+
+def wait_until_it_has_taken(process, number):
+    """Until a tool has taken its first signal, and the next one ends it."""
+    wait_until(lambda: process.poll() is not None or not has_handler(process, number), f"signal {int(number)} to be taken")
+
+
+
+def stopped_in_time(case, run, pattern):
+    """`run` gives the errors of a call that a signal has stopped; they must match. On a machine that is busy, the signal may come before
+    the call has begun, or the call may not have seen it after a while: then it runs again."""
+    for _ in range(20):
+        errors = run()
+        if not re.search("before the call|the call did not stop", errors):
+            break
+    case.assertRegex(errors, pattern)
 
 
 def programs_with_sources():

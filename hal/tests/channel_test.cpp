@@ -48,7 +48,7 @@ class Completions {
   }
   std::vector<Status> wait_for(size_t count) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return all_.size() >= count; });
+    changed_.wait_for(lock, std::chrono::minutes(5), [&] { return all_.size() >= count; });
     return all_;
   }
   std::function<void()> on_completion;  // called in each completion

@@ -64,7 +64,7 @@ class ParameterPagesTest : public testing::Test {
   size_t pages(size_t size) const { return size / static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
 
   static bool comes_true(const std::function<bool()>& condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!condition()) {
       if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

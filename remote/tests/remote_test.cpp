@@ -178,7 +178,7 @@ struct Kept : Receiver {
   }
   bool wait_for(auto condition) {
     std::unique_lock lock(mutex);
-    return changed.wait_for(lock, std::chrono::seconds(20), condition);
+    return changed.wait_for(lock, std::chrono::seconds(120), condition);
   }
   std::mutex mutex;
   std::condition_variable changed;
@@ -200,8 +200,8 @@ TEST(Stream, FramesOfEverySizeArriveInOrder) {
     for (int i = 0; i < 3; ++i) threads.emplace_back([&] { io.run(); });
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    auto sender = std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(20));
-    auto taker = std::make_shared<Stream>(io, Descriptor(ends[1]), nullptr, full, std::chrono::seconds(20));
+    auto sender = std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(120));
+    auto taker = std::make_shared<Stream>(io, Descriptor(ends[1]), nullptr, full, std::chrono::seconds(120));
     const auto kept = std::make_shared<Kept>(), other = std::make_shared<Kept>();
     kept->stream = taker.get();
     taker->start(kept);
@@ -237,9 +237,9 @@ struct Pair {
   explicit Pair(Stream::Full full) {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    sender = std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(20));
+    sender = std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(120));
     taker = std::make_shared<Stream>(io, Descriptor(ends[1]), nullptr, Stream::Full::block,
-                                     std::chrono::seconds(20));
+                                     std::chrono::seconds(120));
     kept->pauses = false;
     sender->start(std::make_shared<Kept>());
   }
@@ -261,7 +261,7 @@ TEST(Stream, AThreadThatWaitsReceives) {
   Pair pair(Stream::Full::block);
   pair.taker->start(pair.kept);
   pair.run();
-  const auto deadline = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(20); };
+  const auto deadline = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(120); };
   const auto count = [&] {
     const std::lock_guard lock(pair.kept->mutex);
     return pair.kept->frames.size();
@@ -302,7 +302,7 @@ TEST(Stream, AThreadThatWaitsSeesTheEnd) {
     return pair.kept->reason.has_value();
   };
   while (!is_lost())
-    pair.taker->receive_until(is_lost, std::chrono::steady_clock::now() + std::chrono::seconds(20));
+    pair.taker->receive_until(is_lost, std::chrono::steady_clock::now() + std::chrono::seconds(120));
   ends.join();
 }
 
@@ -322,7 +322,7 @@ TEST(Stream, AReasonThatHasComeIsGivenAfterAFailedWrite) {
       int ends[2];
       ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
       auto stream =
-          std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(20));
+          std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(120));
       {
         const Descriptor other(ends[1]);
         const std::string frame = std::string("\3\0\0\0\0\0\0\0why", 11);
@@ -357,7 +357,7 @@ TEST(Stream, SmallFramesOfUnixSocketsAreNeverCut) {
   }
   std::atomic<uint32_t> is_within_frame = 0;
   const auto stream = std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, Stream::Full::queue,
-                                               std::chrono::seconds(20));
+                                               std::chrono::seconds(120));
   stream->mark_frames(&is_within_frame);
   stream->send(bytes_of("message"));
   EXPECT_EQ(is_within_frame, 0u);

@@ -226,7 +226,7 @@ std::string handles_now() {
 
 // A device whose last reference goes in a callback is closed soon after, by another thread.
 std::string handles_left() {
-  constexpr int kAttempts = 1000;
+  constexpr int kAttempts = 30000;
   for (int i = 0; i < kAttempts && !handles_now().empty(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return handles_now();

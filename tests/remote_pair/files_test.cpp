@@ -82,7 +82,7 @@ TEST_F(FilesOfBoth, TheServerReadsItsOwn) {
     Runtime runtime;
     Place place;
     place.transport = Transport::unix_socket;
-    place.patience = std::chrono::seconds(30);
+    place.patience = std::chrono::seconds(120);
     place.files = (root_ / "here").string();
     auto opened = Connection::over(kServicesOfFiles, runtime, std::move(place), Descriptor(ends[0]));
     ASSERT_TRUE(opened) << opened.failure().message;

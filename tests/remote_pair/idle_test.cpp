@@ -44,16 +44,21 @@ TEST_P(Idle, UsesNoProcessor) {
     Runtime runtime;
     Place place;
     place.transport = Transport::unix_socket;
-    place.patience = std::chrono::seconds(20);
+    place.patience = std::chrono::seconds(120);
     place.busy_poll = std::chrono::microseconds(GetParam());
     auto opened = Connection::over(kIdleServices, runtime, std::move(place), Descriptor(ends[0]));
     ASSERT_TRUE(opened) << opened.failure().message;
     Device device(*opened);
     for (int i = 0; i < 500; ++i) EXPECT_TRUE(device.query("hal.device.id", "null"));
     constexpr milliseconds kTime{1000};
-    const milliseconds before = processor_time();
-    std::this_thread::sleep_for(kTime);
-    EXPECT_LE(processor_time() - before, kTime / 20);
+    milliseconds used = kTime;
+    for (int turn = 0; turn < 10 && used > kTime / 20;
+         ++turn) {  // on a busy machine it may take a while until it is idle
+      const milliseconds before = processor_time();
+      std::this_thread::sleep_for(kTime);
+      used = processor_time() - before;
+    }
+    EXPECT_LE(used, kTime / 20);
     EXPECT_TRUE(device.query("hal.device.id", "null"));
   }
   (*server)->stop();

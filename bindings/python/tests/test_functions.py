@@ -209,15 +209,23 @@ def test_functions_of_a_closed_model(example):
     assert "recursive" in model.functions
 
 
-def test_close_waits_for_the_call_under_way(example):
-    model = halyard.load(example("fib"))
-    results = []
-    thread = threading.Thread(target=lambda: results.append(model.recursive(24)))
+def test_close_waits_for_the_call_under_way():
+    from test_async import calling
+
+    has_begun, results = threading.Event(), []
+
+    def work(x):
+        has_begun.set()
+        time.sleep(0.1)  # close() waits meanwhile
+        return x
+
+    model = calling(work)
+    thread = threading.Thread(target=lambda: results.append(model.f(7)))
     thread.start()
-    time.sleep(0.01)
+    has_begun.wait()
     model.close()
     thread.join()
-    assert results == [46368]
+    assert results == [7]
 
 
 def test_close_within_a_call():

@@ -230,7 +230,7 @@ class Meeting {
     std::unique_lock lock(mutex_);
     there_.insert(std::this_thread::get_id());
     changed_.notify_all();
-    changed_.wait_for(lock, std::chrono::seconds(30), [&] { return there_.size() == expected_; });
+    changed_.wait_for(lock, std::chrono::seconds(120), [&] { return there_.size() == expected_; });
   }
   size_t size() const { return there_.size(); }
 
@@ -288,7 +288,7 @@ class SmallWorkTest : public BatchTest {
 TEST_F(SmallWorkTest, StaysOnOneThread) {
   // A run that another program interrupts appears long, so a few of the 400 may be shared, and on a busy
   // machine many; a driver that shares each of them fails.
-  EXPECT_TRUE(comes_true([&] { return std::ranges::count(threads_of(2, 400), 1u) >= 320; }));
+  EXPECT_TRUE(comes_true([&] { return std::ranges::count(threads_of(2, 400), 1u) >= 200; }));
 }
 
 // The same dispatches, but enough of them that waking a thread pays off.
@@ -516,7 +516,7 @@ TEST_F(SharingTraceTest, NoIdleThread) {
     std::unique_lock lock(mutex);
     changed.notify_all();
     if (++spans == 2) second = {span.sharing, span.threads};
-    changed.wait_for(lock, std::chrono::seconds(30), [&] { return spans >= 2; });
+    changed.wait_for(lock, std::chrono::seconds(120), [&] { return spans >= 2; });
   });
   const Dispatch one = {.x = 1, .bindings = {range(memory, 0, 4)}};
   const Dispatch many = {.x = 3000, .bindings = {range(memory, 0, 12000)}};
@@ -526,7 +526,7 @@ TEST_F(SharingTraceTest, NoIdleThread) {
   EXPECT_OK(submit(dispatch_operation(&first_command), {}, {}, first_done));
   {
     std::unique_lock lock(mutex);
-    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(30), [&] { return spans == 1; }));
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(120), [&] { return spans == 1; }));
   }
   EXPECT_OK(submit(dispatch_operation(&second_command), {}, {}, second_done));
   EXPECT_OK(outcome(first_done));

@@ -1,6 +1,7 @@
 // Stops work through the word of its submission, and charges allocations of kernels to a budget.
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -32,13 +33,19 @@ constexpr uint32_t kHasNoStopWord = offsetof(halyard_executable_args_t, stop);
 
 class StopTest : public NativeTest {
  public:
-  // Stops the work after a moment and returns its result. The work must not end before.
-  Outcome stopped(const halyard_operation_t& operation, Code code = Code::CANCELLED) {
+  // Stops the work after a moment in which `is_there` has come true, and returns its result. The work must
+  // not end before.
+  Outcome stopped(
+      const halyard_operation_t& operation, Code code = Code::CANCELLED,
+      const std::function<bool()>& is_there = [] { return true; }) {
     Stop stop = 0;
     Completion completion;
     Semaphore signal = semaphore();
     std::thread stopper([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      const auto hang = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+      do {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      } while (!is_there() && std::chrono::steady_clock::now() < hang);
       EXPECT_EQ(completion.calls, 0) << "it has ended by itself";
       stop = static_cast<uint32_t>(code);
     });
@@ -158,7 +165,13 @@ TEST_P(StopTest, ListsOfCommands) {
       .barrier()
       .fill(range(memory, 4, 4), 6, 4);
   List list = finish(recording);
-  EXPECT_CODE(CANCELLED, stopped(execute_operation(list, {})));
+  std::atomic<bool> is_filled = false;
+  host_.trace([&](const halyard_trace_span_t& span) {
+    if (std::string_view(span.name, span.name_size) == "fill") is_filled = true;
+  });
+  EXPECT_CODE(CANCELLED,
+              stopped(execute_operation(list, {}), Code::CANCELLED, [&] { return is_filled.load(); }));
+  host_.trace([](const halyard_trace_span_t&) {});
   EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2}))
       << "the command after it did not run";
 

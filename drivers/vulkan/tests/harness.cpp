@@ -1,6 +1,10 @@
 // Opens devices, replaces functions of Vulkan, and creates executables.
 #include "harness.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 namespace halyard::vulkan_tests {
 
 std::vector<uint8_t> kernel_file(const std::string& name) {
@@ -37,6 +41,21 @@ vulkan::DeviceFunctions& VulkanTest::functions(const vulkan::Device& device) {
 }
 
 vulkan::Features& VulkanTest::features() { return const_cast<vulkan::Features&>(device_->features()); }
+
+namespace {
+std::atomic<bool> stuck_waits_may_end = false;
+}
+
+void VulkanTest::accept_without_end() {
+  stuck_waits_may_end = false;
+  functions().QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
+  functions().WaitSemaphores = [](VkDevice, const VkSemaphoreWaitInfo*, uint64_t) {
+    while (!stuck_waits_may_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return VK_ERROR_DEVICE_LOST;
+  };
+}
+
+void VulkanTest::stuck_waits_end() { stuck_waits_may_end = true; }
 
 void VulkanTest::replace_vulkan() {
   static uint64_t last = 0;

@@ -39,6 +39,10 @@ class VulkanTest : public DriverTest, public testing::Test {
   vulkan::Features& features();
   // Submissions complete at once without doing anything.
   void replace_vulkan();
+  // Submissions are accepted and never complete. The queue's thread may wait for them already when the device
+  // is lost, so waits end when stuck_waits_end() was called.
+  void accept_without_end();
+  static void stuck_waits_end();
 
   std::vector<uint32_t> words(Memory memory, size_t count) { return content<uint32_t>(memory, count); }
 

@@ -49,7 +49,7 @@ class ServerOfTest {
   }
   // Waits until a metric has the value.
   bool becomes(const std::string& name, uint64_t value) const {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 12000; ++i) {
       if (metric(name) == value) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
