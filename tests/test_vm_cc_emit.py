@@ -221,7 +221,7 @@ def check_arguments(checks, folder):
     def fails(name, done, *parts):
         checks.check(name, vmrun.why_bad_failure(done, *parts) or (f"wrote {made}" if os.path.exists(made) else None), done)
 
-    fails("an unknown processor", emit(example, "x86-64-v5", made), "INVALID_ARGUMENT", "'x86-64-v5'", "did you mean 'x86-64-v", "riscv64")
+    fails("an unknown processor", emit(example, "x86-64-v5", made), "INVALID_ARGUMENT", "--target: unknown processor 'x86-64-v5'", "did you mean 'x86-64-v", "riscv64")
     fails("an unknown feature", emit(example, "x86-64-v4+avx512vni", made), "did you mean 'avx512vnni'")
     fails("a feature of another processor", emit(example, "arm64+avx512vnni", made), "unknown feature 'avx512vnni'", "dotprod")
     fails("an empty feature", emit(example, "arm64+", made), "no feature after '+'")

@@ -1,7 +1,7 @@
 """vm-cc without a runtime over the shared programs: everything with one local device, or none, gives what the cases state, or is
 refused with the reason, as bytecode of the compiler or of text. Each program is built once, with compilers, levels and sanitizers
-in turn. HALYARD_VM_CC_TARGETS builds all of them for each target that it names, or with `all` for every one, and counts; that
-takes hours."""
+in turn. HALYARD_VM_CC_TARGETS builds all of them for each target that it names, or with `all` for every one, and counts.
+HALYARD_VM_CC_PART=K/N takes every Nth program from the Kth on (from 0); a line for each program tells how far a run came."""
 import collections
 import importlib.util
 import json
@@ -143,6 +143,18 @@ class Count:
     def __init__(self):
         self.passed = self.failed = self.too_large = 0
 
+    def __str__(self):
+        return f"{self.passed} cases passed, {self.failed} failed, {self.too_large} need more memory than the target has"
+
+
+def part():
+    """Which programs are taken: the number of the first one, and the step to the next one."""
+    asked = os.environ.get("HALYARD_VM_CC_PART", "0/1")
+    first, _, step = asked.partition("/")
+    if not (first.isdecimal() and step.isdecimal() and int(first) < int(step)):
+        raise SystemExit(f"HALYARD_VM_CC_PART expects K/N with K below N, such as 0/4, and is '{asked}'")
+    return int(first), int(step)
+
 
 def check_target(checks, compare, target, name, prefix, all_cases, folder, count):
     sources = [prefix + end for end in (".c", "_main.c", "_data.S") if os.path.exists(prefix + end)]
@@ -180,7 +192,8 @@ def main(checks, folder):
         if target.missing():
             print(f"{target.name}: left out, {', '.join(target.missing())} not installed")
     refused = 0
-    for number, ((place, module, *baked), all_cases) in enumerate(sorted(cases().items())):
+    first, step = part()
+    for number, ((place, module, *baked), all_cases) in list(enumerate(sorted(cases().items())))[first::step]:
         prefix = os.path.join(folder, f"p{number}")
         done = vmrun.run("vm-cc", os.path.join(place, module), "--main", "-o", prefix, *baked)
         name = os.path.join(os.path.basename(place), module)
@@ -195,6 +208,8 @@ def main(checks, folder):
         for target in wanted or [turns[number % len(turns)]]:
             if not target.missing():
                 check_target(checks, compare, target, name, prefix, all_cases, place, counts[target.name])
+        if wanted:
+            print(f"program {number}, {name}: {'; '.join(f'{target}: {count}' for target, count in counts.items())}", flush=True)
     print(f"{refused} programs refused")
     for name, count in counts.items():
-        print(f"{name}: {count.passed} cases passed, {count.failed} failed, {count.too_large} need more memory than the target has")
+        print(f"{name}: {count}")

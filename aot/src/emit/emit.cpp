@@ -50,6 +50,11 @@ Result<Emitted> emit_module(std::span<const uint8_t> bytes, const EmitOptions& o
   return emitted;
 }
 
+Refusal refusal_of(const Status& status) {
+  const std::string text = status.text();
+  return {.code = static_cast<int32_t>(status.code()), .text = text.substr(text.find("; ") + 2)};
+}
+
 }  // namespace
 
 std::vector<std::string> processor_names() {
@@ -57,12 +62,15 @@ std::vector<std::string> processor_names() {
   return {names.begin(), names.end()};
 }
 
+std::expected<void, Refusal> check_processors(const std::vector<std::string>& names) {
+  if (const auto known = read_processors(names); !known) return std::unexpected(refusal_of(known.error()));
+  return {};
+}
+
 std::expected<Emitted, Refusal> emit(std::span<const uint8_t> module, const EmitOptions& options) {
   Result<Emitted> emitted = emit_module(module, options);
   if (emitted) return *std::move(emitted);
-  const std::string text = emitted.error().text();
-  return std::unexpected(Refusal{.code = static_cast<int32_t>(emitted.error().code()),
-                                 .text = text.substr(text.find("; ") + 2)});
+  return std::unexpected(refusal_of(emitted.error()));
 }
 
 }  // namespace halyard::aot
