@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 
+import microkernel_programs
 import vmrun
 from test_vm_cc_fixtures import comparison
 
@@ -150,6 +151,56 @@ def check_bits(checks, folder):
             done = emit(source, level, output, "--no-portable")
             same = done.returncode == 0 and result(output, "off") == expected
             checks.check(f"bits of {name} for {level}", None if same else "differ from those of compiled bytecode", done)
+
+
+# The instructions of microkernels (docs/microkernels.md) on processors of a level.
+INSTRUCTIONS = {"x86-64-v2": "sse4", "x86-64-v3": "avx2", "x86-64-v4": "avx512", "x86-64-v4+avx512vnni": "avx512-vnni"}
+
+
+def check_microkernels(checks, folder):
+    """Microkernels as machine code have the bits and the statuses of those of a device with the same instructions."""
+    calls = microkernel_programs
+    programs = {
+        "elements": (True, list(calls.elementwise_calls([name for name in calls.BINARY + calls.UNARY if not name.startswith(("divs", "divu"))]))),
+        "quotients": (False, list(calls.elementwise_calls(["divs.2d.i32", "divu.2d.i32"]))),
+        "copies": (True, list(calls.copy_calls())),
+        "tiles": (False, list(calls.tile_calls())),
+        "products": (False, list(calls.product_calls((1, 2)))),
+        "products of special numbers": (True, list(calls.product_calls((2,)))),
+        "sizes of tiles": (False, calls.size_calls()),
+    }
+    made, file = os.path.join(folder, "made.vmfb"), os.path.join(folder, "result.npy")
+    files = {special: calls.inputs(folder, special) for special in (False, True)}
+
+    def result(module, device, special):
+        done = vmrun.run("vm-run", f"--module={module}", f"--device={device}", "--function=mul", "--jit=off", f"--output=@{file}",
+                         *(f"--input=@{each}" for each in files[special]))
+        return vmrun.read(file) if done.returncode == 0 else done
+
+    for level in [*levels(), *(["x86-64-v4+avx512vnni"] if "avx512_vnni" in vmrun.read_text("/proc/cpuinfo").split() else [])]:
+        device = f"local-sync?isa={INSTRUCTIONS[level]}"
+        for name, (special, each) in programs.items():
+            source = program(calls.text(each), folder, "microkernels")
+            expected = result(source, device, special)
+            if not isinstance(expected, bytes) and "isa" in expected.stderr:
+                print(f"{level}: left out, {expected.stderr}")
+                break
+            checks.check(f"portable microkernels: {name}", None if isinstance(expected, bytes) else "fail", None if isinstance(expected, bytes) else expected)
+            done = emit(source, level, made, "--no-portable")
+            found = result(made, "local-sync", special) if done.returncode == 0 else done
+            wrong = None if isinstance(found, bytes) and found == expected else "other bits"
+            if wrong and isinstance(found, bytes) and isinstance(expected, bytes):
+                at = next(index for index in range(0, len(found), 4) if found[index:index + 4] != expected[index:index + 4])
+                wrong += f" from element {(at - len(found)) // 4 + calls.SIZE} on: {found[at:at + 4].hex()} instead of {expected[at:at + 4].hex()}"
+            checks.check(f"microkernels for {level}: {name}", wrong, found if not isinstance(found, bytes) else None)
+    for name, (code, call) in calls.FAILING.items():
+        source = program(calls.text([call]), folder, "microkernels")
+        done = emit(source, levels()[-1], made, "--no-portable")
+        checks.check(f"emits {name}", None if done.returncode == 0 else "fails", done)
+        wrong = vmrun.why_bad_failure(result(made, "local-sync", True), "INTERNAL", f"kernel 'mul' failed with {code}")
+        checks.check(f"microkernels: {name}", wrong)
+        portable = vmrun.run("vm-run", f"--module={source}", "--device=local-sync", "--function=mul", *(f"--input=@{each}" for each in files[True]))
+        checks.check(f"the portable kernel fails, too: {name}", None if portable.returncode else "it does not", portable)
 
 
 def program(text, folder, name):
@@ -323,6 +374,7 @@ def main(folder):
     check_arguments(checks, folder)
     check_choice(checks, folder)
     check_failures(checks, folder)
+    check_microkernels(checks, folder)
     if vmrun.fixtures():
         check_fixtures(checks, folder)
         check_bits(checks, folder)
