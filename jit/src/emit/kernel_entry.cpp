@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "emit/kernel_objects.h"
 #include "emit/microkernels.h"
 #include "emit/status_codes.h"
 #include "shared/symbols.h"
@@ -40,47 +41,12 @@ constexpr uint32_t kBindingsArgument = 2;
 constexpr uint32_t kFirstNumber = 3;
 constexpr uint32_t kArguments = 12;
 
-// The objects of the entry function.
-struct KernelBuffer {
-  const void* type;
-  void* data;
-  uint64_t length;
-  uint64_t mutable_length;
-  uint64_t written;
-};
-struct KernelList {
-  const void* type;
-  void* buffers;
-  uint32_t size;
-  uint32_t element;
-};
 constexpr uint64_t kBufferAlignment = 64;
 
 bool is_op(const vm::Word& word, Op op) { return word.op == static_cast<uint16_t>(op); }
 bool is_op(const vm::Word& word, DecodedOp op) { return word.op == static_cast<uint16_t>(op); }
 
 }  // namespace
-
-const halyard_jit_layout_t& kernel_object_layout() {
-  static const halyard_jit_layout_t layout = {
-      .object_type = offsetof(KernelBuffer, type),
-      .buffer_data = offsetof(KernelBuffer, data),
-      .buffer_length = offsetof(KernelBuffer, length),
-      .buffer_mutable_length = offsetof(KernelBuffer, mutable_length),
-      .buffer_written = offsetof(KernelBuffer, written),
-      .list_element = offsetof(KernelList, element),
-      .list_size = offsetof(KernelList, size),
-      .list_data = offsetof(KernelList, buffers),
-      .frame_bytes = 0,
-      .frame_code = 0,
-      .frame_instance = 0,
-      .frame_call = 0,
-      .frame_caller_bytes = 0,
-      .code_words = 0,
-  };
-  static_assert(offsetof(KernelBuffer, type) == offsetof(KernelList, type));
-  return layout;
-}
 
 KernelEntry::KernelEntry(const halyard_emit_request_t& request, const halyard_emit_kernel_t& kernel,
                          const halyard_jit_function_t& plain, llvm::Function& run)

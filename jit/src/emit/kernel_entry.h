@@ -18,9 +18,6 @@
 
 namespace halyard::jit {
 
-// The layout of the objects that the entry function makes, as compiled code reads them.
-const halyard_jit_layout_t& kernel_object_layout();
-
 class KernelEntry {
  public:
   // `run` is the compiled code, after all passes. `plain`: the function without addresses, from which it was

@@ -6,6 +6,7 @@
 #include "codegen/object.h"
 #include "codegen/translate.h"
 #include "emit/kernel_entry.h"
+#include "emit/kernel_objects.h"
 #include "emit/target.h"
 #include "front/plain_function.h"
 #include "shared/symbols.h"

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "emit/kernel_entry.h"
+#include "emit/kernel_objects.h"
 
 namespace halyard::jit {
 
