@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <numeric>
 
+#include "emit/kernel_objects.h"
 #include "emit/microkernel_operands.h"
 
 namespace halyard::jit {
@@ -68,17 +70,21 @@ class TileCopies {
         check_.rows(w_.argument(buffer), w_.argument(buffer + 1), of_.o0, row, of_.tile_stride0, width);
   }
 
-  // Calls `copy_row` for each row of each tile of the grid: the addresses of the row in the matrix and in the
-  // tile, the number of columns that are in the matrix, and the stride of columns in the tile.
-  // `all`: also for rows and columns of tiles outside of the matrix.
-  using CopyRow = std::function<void(Value* in_matrix, Value* in_tile, Value* columns, Value* tile_stride)>;
-  void for_each_row(bool all, uint64_t width, const CopyRow& copy_row) {
+  // Copies between matrix and tiles. `packs`: to the tiles, of which all rows and columns are written:
+  // positions outside of the matrix become `filler`. Else to the matrix.
+  void copy(llvm::Type* type, Value* filler) {
+    const bool packs = filler != nullptr;
+    const uint64_t width = type->getPrimitiveSizeInBits() / 8;
     const auto count = [&](Value* size, Value* extent, Value* grid) {
-      if (all) return grid;
+      if (packs) return grid;
       return w_.b.CreateUDiv(w_.b.CreateSub(w_.sum(size, extent), w_.i64(1)), extent);
     };
     Value* const row_stride = w_.b.CreateSelect(of_.inner_transposed, w_.i64(1), of_.t1);
     Value* const column_stride = w_.b.CreateSelect(of_.inner_transposed, of_.t1, w_.i64(1));
+    // Tiles of usual shapes, whose bytes are not those of the matrix, are copied in vectors.
+    Value* const are_vectors = w_.b.CreateAnd(w_.b.CreateICmpEQ(of_.stride1, w_.i64(1)), are_apart_);
+    Value* const are_rows = w_.b.CreateAnd(are_vectors, w_.b.CreateNot(of_.inner_transposed));
+    Value* const are_columns = w_.b.CreateAnd(are_vectors, of_.inner_transposed);
     w_.for_each(count(of_.size0, of_.extent0, of_.grid0), [&](Value* x) {
       w_.for_each(count(of_.size1, of_.extent1, of_.grid1), [&](Value* y) {
         Value* const outer = w_.b.CreateSelect(of_.outer_transposed, y, x);
@@ -87,40 +93,124 @@ class TileCopies {
             w_.sum(w_.product(outer, of_.tile_stride0), w_.product(inner, w_.product(of_.t0, of_.t1)));
         Value* const row = w_.product(x, of_.extent0);
         Value* const column = w_.product(y, of_.extent1);
-        Value* const rows = w_.min(w_.rest(of_.size0, row), of_.extent0);
-        Value* const columns = w_.min(w_.rest(of_.size1, column), of_.extent1);
-        w_.for_each(all ? of_.extent0 : rows, [&](Value* p) {
-          Value* const from =
-              w_.sum(w_.product(w_.sum(row, p), of_.stride0), w_.product(column, of_.stride1));
-          Value* const to = w_.sum(tile, w_.product(p, row_stride));
-          copy_row(w_.at(of_.matrix, w_.product(from, w_.i64(width))),
-                   w_.at(of_.tiles, w_.product(to, w_.i64(width))),
-                   w_.b.CreateSelect(w_.b.CreateICmpULT(p, rows), columns, w_.i64(0)), column_stride);
+        const Place place = {.matrix = w_.at(of_.matrix, w_.product(w_.sum(w_.product(row, of_.stride0),
+                                                                           w_.product(column, of_.stride1)),
+                                                                    w_.i64(width))),
+                             .tile = w_.at(of_.tiles, w_.product(tile, w_.i64(width))),
+                             .rows = w_.min(w_.rest(of_.size0, row), of_.extent0),
+                             .columns = w_.min(w_.rest(of_.size1, column), of_.extent1)};
+        Value* const is_whole = w_.b.CreateAnd(w_.b.CreateICmpEQ(place.rows, of_.extent0),
+                                               w_.b.CreateICmpEQ(place.columns, of_.extent1));
+        llvm::BasicBlock* const done = w_.block();
+        const auto if_shape = [&](Value* condition, const std::function<void()>& then) {
+          w_.if_(w_.b.CreateAnd(is_whole, condition), [&] {
+            then();
+            w_.b.CreateBr(done);
+            w_.b.SetInsertPoint(w_.block());  // unreachable
+          });
+        };
+        for (const uint32_t columns : {4u, 8u, 16u})
+          if_shape(w_.b.CreateAnd(are_rows, w_.b.CreateICmpEQ(of_.t1, w_.i64(columns))),
+                   [&] { copy_rows(type, place, columns, packs); });
+        if (packs)
+          if_shape(w_.b.CreateAnd(are_columns, w_.b.CreateAnd(w_.b.CreateICmpEQ(of_.t0, w_.i64(8)),
+                                                              w_.b.CreateICmpEQ(of_.t1, w_.i64(4)))),
+                   [&] { transpose(type, place, 4, 8); });
+        w_.for_each(packs ? of_.extent0 : place.rows, [&](Value* p) {
+          Value* const in_matrix = w_.at(place.matrix, w_.product(w_.product(p, of_.stride0), w_.i64(width)));
+          Value* const in_tile = w_.at(place.tile, w_.product(w_.product(p, row_stride), w_.i64(width)));
+          Value* const inside =
+              w_.b.CreateSelect(w_.b.CreateICmpULT(p, place.rows), place.columns, w_.i64(0));
+          if (!packs) return copy_elements(type, in_tile, column_stride, in_matrix, of_.stride1, inside);
+          copy_elements(type, in_matrix, of_.stride1, in_tile, column_stride, inside);
+          w_.for_each(w_.b.CreateSub(of_.extent1, inside), [&](Value* i) {
+            Value* const offset = w_.product(w_.sum(inside, i), column_stride);
+            w_.store(filler, w_.at(in_tile, w_.product(offset, w_.i64(width))));
+          });
         });
+        w_.b.CreateBr(done);
+        w_.b.SetInsertPoint(done);
       });
     });
   }
 
+  // After both places are known.
+  void set_apart(Value* matrix_buffer, Value* tiles_buffer) {
+    const halyard_jit_layout_t& layout = kernel_object_layout();
+    const auto begin = [&](Value* buffer) {
+      return w_.b.CreatePtrToInt(w_.b.CreateLoad(w_.b.getPtrTy(), w_.at(buffer, w_.i64(layout.buffer_data))),
+                                 w_.b.getInt64Ty());
+    };
+    const auto end = [&](Value* buffer) {
+      return w_.sum(begin(buffer),
+                    w_.b.CreateLoad(w_.b.getInt64Ty(), w_.at(buffer, w_.i64(layout.buffer_length))));
+    };
+    are_apart_ = w_.b.CreateOr(w_.b.CreateICmpULE(end(matrix_buffer), begin(tiles_buffer)),
+                               w_.b.CreateICmpULE(end(tiles_buffer), begin(matrix_buffer)));
+  }
+
  private:
+  // A tile, and its part of the matrix.
+  struct Place {
+    Value *matrix, *tile;
+    Value *rows, *columns;  // that are in the matrix
+  };
+
+  // A whole tile with so many columns, whose rows are contiguous.
+  void copy_rows(llvm::Type* type, const Place& place, uint32_t columns, bool packs) {
+    llvm::Type* const row = llvm::FixedVectorType::get(type, columns);
+    const uint64_t width = type->getPrimitiveSizeInBits() / 8;
+    w_.for_each(of_.extent0, [&](Value* p) {
+      Value* const in_matrix = w_.at(place.matrix, w_.product(w_.product(p, of_.stride0), w_.i64(width)));
+      Value* const in_tile = w_.at(place.tile, w_.product(p, w_.i64(columns * width)));
+      w_.store(w_.load(row, packs ? in_matrix : in_tile), packs ? in_tile : in_matrix);
+    });
+  }
+
+  // Writes a whole tile whose columns are contiguous: rows and columns of the matrix.
+  void transpose(llvm::Type* type, const Place& place, uint32_t rows, uint32_t columns) {
+    const uint64_t width = type->getPrimitiveSizeInBits() / 8;
+    llvm::SmallVector<Value*, 4> loaded;
+    for (uint32_t p = 0; p < rows; ++p)
+      loaded.push_back(w_.load(llvm::FixedVectorType::get(type, columns),
+                               w_.at(place.matrix, w_.product(of_.stride0, w_.i64(p * width)))));
+    while (loaded.size() > 1) {
+      llvm::SmallVector<Value*, 4> joined;
+      for (size_t i = 0; i + 1 < loaded.size(); i += 2) joined.push_back(join(loaded[i], loaded[i + 1]));
+      loaded = joined;
+    }
+    llvm::SmallVector<int, 32> order;
+    for (uint32_t q = 0; q < columns; ++q)
+      for (uint32_t p = 0; p < rows; ++p) order.push_back(static_cast<int>(p * columns + q));
+    w_.store(w_.b.CreateShuffleVector(loaded[0], order), place.tile);
+  }
+  Value* join(Value* first, Value* second) {
+    llvm::SmallVector<int, 32> all(2 * llvm::cast<llvm::FixedVectorType>(first->getType())->getNumElements());
+    std::iota(all.begin(), all.end(), 0);
+    return w_.b.CreateShuffleVector(first, second, all);
+  }
+
+  // Contiguous elements become vectors.
+  void copy_elements(llvm::Type* type, Value* from, Value* from_stride, Value* to, Value* to_stride,
+                     Value* count) {
+    const uint64_t width = type->getPrimitiveSizeInBits() / 8;
+    const auto copy = [&](Value* stride_from, Value* stride_to) {
+      w_.for_each(count, [&](Value* i) {
+        Value* const value =
+            w_.load(type, w_.at(from, w_.product(w_.product(i, stride_from), w_.i64(width))));
+        w_.store(value, w_.at(to, w_.product(w_.product(i, stride_to), w_.i64(width))));
+      });
+    };
+    Value* const is_dense =
+        w_.b.CreateAnd(w_.b.CreateICmpEQ(from_stride, w_.i64(1)), w_.b.CreateICmpEQ(to_stride, w_.i64(1)));
+    w_.if_(is_dense, [&] { copy(w_.i64(1), w_.i64(1)); }, [&] { copy(from_stride, to_stride); });
+  }
+
   LoopWriter& w_;
   OperandChecks check_;
   Tiling of_ = {};
+  Value* are_apart_ = nullptr;
 };
-
-// Copies `count` elements; contiguous ones as vectors.
-void copy_elements(LoopWriter& w, llvm::Type* type, Value* from, Value* from_stride, Value* to,
-                   Value* to_stride, Value* count) {
-  const uint64_t width = type->getPrimitiveSizeInBits() / 8;
-  const auto copy = [&](Value* stride_from, Value* stride_to) {
-    w.for_each(count, [&](Value* i) {
-      Value* const value = w.load(type, w.at(from, w.product(w.product(i, stride_from), w.i64(width))));
-      w.store(value, w.at(to, w.product(w.product(i, stride_to), w.i64(width))));
-    });
-  };
-  Value* const is_dense =
-      w.b.CreateAnd(w.b.CreateICmpEQ(from_stride, w.i64(1)), w.b.CreateICmpEQ(to_stride, w.i64(1)));
-  w.if_(is_dense, [&] { copy(w.i64(1), w.i64(1)); }, [&] { copy(from_stride, to_stride); });
-}
 
 Value* type_is(LoopWriter& w, Value* flags, uint32_t type) {
   return w.b.CreateICmpEQ(w.b.CreateAnd(flags, w.b.getInt32(kTypeMask)), w.b.getInt32(type));
@@ -139,13 +229,8 @@ void write_pack(LoopWriter& w) {
     copies.set_matrix(0, 8, width);
     const Tiling& of = copies.tiling();
     copies.set_tiles(4, of.size0, of.size1, width);
-    Value* const filler = w.b.CreateTrunc(padding, type);
-    copies.for_each_row(true, width, [&](Value* in_matrix, Value* in_tile, Value* columns, Value* stride) {
-      copy_elements(w, type, in_matrix, of.stride1, in_tile, stride, columns);
-      w.for_each(w.b.CreateSub(of.extent1, columns), [&](Value* i) {
-        w.store(filler, w.at(in_tile, w.product(w.product(w.sum(columns, i), stride), w.i64(width))));
-      });
-    });
+    copies.set_apart(w.argument(0), w.argument(4));
+    copies.copy(type, w.b.CreateTrunc(padding, type));
     w.b.CreateRet(w.b.getInt32(0));
     w.b.SetInsertPoint(w.block());  // unreachable
   };
@@ -163,12 +248,10 @@ void write_unpack(LoopWriter& w) {
   copies.set_tiling(8, flags);
   copies.set_tiles(0, w.argument(12), w.argument(13), kWidth);
   copies.set_matrix(4, 12, kWidth);
+  copies.set_apart(w.argument(4), w.argument(0));
   const Tiling& of = copies.tiling();
-  w.if_(w.b.CreateAnd(w.b.CreateIsNotNull(of.size0), w.b.CreateIsNotNull(of.size1)), [&] {
-    copies.for_each_row(false, kWidth, [&](Value* in_matrix, Value* in_tile, Value* columns, Value* stride) {
-      copy_elements(w, w.b.getInt32Ty(), in_tile, stride, in_matrix, of.stride1, columns);
-    });
-  });
+  w.if_(w.b.CreateAnd(w.b.CreateIsNotNull(of.size0), w.b.CreateIsNotNull(of.size1)),
+        [&] { copies.copy(w.b.getInt32Ty(), nullptr); });
   w.b.CreateRet(w.b.getInt32(0));
 }
 
