@@ -123,6 +123,16 @@ def tile_calls():
     yield "unpack", [RHS, 0, 96, 32, OUT, at + 300, 1, 40, 3, 3, 8, 4, 24, 11, 1]
 
 
+def overlapping_tile_calls():
+    """Tiles that partly are what is read: the plain loops define the result."""
+    at = 0
+    for shift in (0, 1, 4, 40, 200):
+        yield "pack", [OUT, at, 16, 1, OUT, at + shift, 128, 32, 16, 16, 2, 4, 8, 4, 0, 1]
+        yield "pack", [OUT, at, 16, 1, OUT, at + shift, 128, 32, 16, 16, 2, 4, 8, 4, 0, 0x301]
+        yield "unpack", [OUT, at + shift, 128, 64, OUT, at, 16, 1, 2, 2, 8, 8, 16, 16, 1]
+        at += 600
+
+
 def product_calls(kinds):
     at = 0
     tiles = [(16, 16, 1), (16, 16, 4), (8, 8, 4), (4, 8, 4), (2, 8, 4), (1, 8, 4), (3, 8, 4), (13, 8, 4), (8, 8, 1), (5, 3, 2), (16, 16, 2)]

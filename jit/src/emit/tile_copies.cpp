@@ -4,7 +4,6 @@
 #include <functional>
 #include <numeric>
 
-#include "emit/kernel_objects.h"
 #include "emit/microkernel_operands.h"
 
 namespace halyard::jit {
@@ -134,19 +133,20 @@ class TileCopies {
     });
   }
 
-  // After both places are known.
-  void set_apart(Value* matrix_buffer, Value* tiles_buffer) {
-    const halyard_jit_layout_t& layout = kernel_object_layout();
-    const auto begin = [&](Value* buffer) {
-      return w_.b.CreatePtrToInt(w_.b.CreateLoad(w_.b.getPtrTy(), w_.at(buffer, w_.i64(layout.buffer_data))),
-                                 w_.b.getInt64Ty());
+  // After both places are known and checked.
+  void set_apart(uint64_t width) {
+    const auto last = [&](Value* count, Value* stride) {
+      return w_.product(w_.b.CreateSub(count, w_.i64(1)), stride);
     };
-    const auto end = [&](Value* buffer) {
-      return w_.sum(begin(buffer),
-                    w_.b.CreateLoad(w_.b.getInt64Ty(), w_.at(buffer, w_.i64(layout.buffer_length))));
+    const auto end = [&](Value* begin, Value* elements) {
+      return w_.sum(w_.b.CreatePtrToInt(begin, w_.b.getInt64Ty()), w_.product(elements, w_.i64(width)));
     };
-    are_apart_ = w_.b.CreateOr(w_.b.CreateICmpULE(end(matrix_buffer), begin(tiles_buffer)),
-                               w_.b.CreateICmpULE(end(tiles_buffer), begin(matrix_buffer)));
+    Value* const in_matrix =
+        w_.sum(w_.sum(last(of_.size0, of_.stride0), last(of_.size1, of_.stride1)), w_.i64(1));
+    Value* const in_tiles =
+        w_.sum(last(of_.o0, of_.tile_stride0), w_.product(of_.o1, w_.product(of_.t0, of_.t1)));
+    are_apart_ = w_.b.CreateOr(w_.b.CreateICmpULE(end(of_.matrix, in_matrix), end(of_.tiles, w_.i64(0))),
+                               w_.b.CreateICmpULE(end(of_.tiles, in_tiles), end(of_.matrix, w_.i64(0))));
   }
 
  private:
@@ -229,7 +229,7 @@ void write_pack(LoopWriter& w) {
     copies.set_matrix(0, 8, width);
     const Tiling& of = copies.tiling();
     copies.set_tiles(4, of.size0, of.size1, width);
-    copies.set_apart(w.argument(0), w.argument(4));
+    copies.set_apart(width);
     copies.copy(type, w.b.CreateTrunc(padding, type));
     w.b.CreateRet(w.b.getInt32(0));
     w.b.SetInsertPoint(w.block());  // unreachable
@@ -248,7 +248,7 @@ void write_unpack(LoopWriter& w) {
   copies.set_tiling(8, flags);
   copies.set_tiles(0, w.argument(12), w.argument(13), kWidth);
   copies.set_matrix(4, 12, kWidth);
-  copies.set_apart(w.argument(4), w.argument(0));
+  copies.set_apart(kWidth);
   const Tiling& of = copies.tiling();
   w.if_(w.b.CreateAnd(w.b.CreateIsNotNull(of.size0), w.b.CreateIsNotNull(of.size1)),
         [&] { copies.copy(w.b.getInt32Ty(), nullptr); });
