@@ -21,7 +21,8 @@ Value* f64(LoopWriter& w, double value) { return llvm::ConstantFP::get(w.b.getDo
 Value* i32(LoopWriter& w, uint32_t value) { return w.b.getInt32(value); }
 
 // Zero of the same sign instead of a denormal number, for processors that do not flush them.
-Value* flushed(LoopWriter& w, Value* bits) {
+Value* flushed(LoopWriter& w, Value* bits, const VectorSet& vectors) {
+  if (vectors.flushes) return as_f32(w, bits);
   Value* const magnitude = w.b.CreateAnd(bits, i32(w, 0x7FFFFFFF));
   Value* const sign = w.b.CreateAnd(bits, i32(w, 0x80000000));
   return as_f32(w, w.b.CreateSelect(w.b.CreateICmpULT(magnitude, i32(w, 0x00800000)), sign, bits));
@@ -42,19 +43,19 @@ Value* polynomial(LoopWriter& w, Value* x, const std::array<double, kTerms>& coe
 // ---- Functions with two inputs
 
 template <llvm::Instruction::BinaryOps kOperation>
-Value* float_operation(LoopWriter& w, Value* x, Value* y, bool) {
+Value* float_operation(LoopWriter& w, Value* x, Value* y, const VectorSet&) {
   return bits_of(w, w.b.CreateBinOp(kOperation, as_f32(w, x), as_f32(w, y)));
 }
 template <llvm::Instruction::BinaryOps kOperation>
-Value* integer_operation(LoopWriter& w, Value* x, Value* y, bool) {
+Value* integer_operation(LoopWriter& w, Value* x, Value* y, const VectorSet&) {
   return w.b.CreateBinOp(kOperation, x, y);
 }
 template <llvm::Instruction::BinaryOps kOperation>
-Value* shift(LoopWriter& w, Value* x, Value* y, bool) {
+Value* shift(LoopWriter& w, Value* x, Value* y, const VectorSet&) {
   return w.b.CreateBinOp(kOperation, x, w.b.CreateAnd(y, i32(w, 31)));
 }
 // INT_MIN / -1 wraps.
-Value* signed_quotient(LoopWriter& w, Value* x, Value* y, bool) {
+Value* signed_quotient(LoopWriter& w, Value* x, Value* y, const VectorSet&) {
   Value* const negates = w.b.CreateICmpEQ(y, i32(w, UINT32_MAX));
   Value* const quotient = w.b.CreateSDiv(x, w.b.CreateSelect(negates, i32(w, 1), y));
   return w.b.CreateSelect(negates, w.b.CreateNeg(x), quotient);
@@ -62,23 +63,28 @@ Value* signed_quotient(LoopWriter& w, Value* x, Value* y, bool) {
 
 // ---- Functions with one input
 
-Value* absolute(LoopWriter& w, Value* x, Value*, bool) { return w.b.CreateAnd(x, i32(w, 0x7FFFFFFF)); }
-Value* negated(LoopWriter& w, Value* x, Value*, bool) { return w.b.CreateXor(x, i32(w, 0x80000000)); }
-Value* leading_zeros(LoopWriter& w, Value* x, Value*, bool) {
+Value* absolute(LoopWriter& w, Value* x, Value*, const VectorSet&) {
+  return w.b.CreateAnd(x, i32(w, 0x7FFFFFFF));
+}
+Value* negated(LoopWriter& w, Value* x, Value*, const VectorSet&) {
+  return w.b.CreateXor(x, i32(w, 0x80000000));
+}
+Value* leading_zeros(LoopWriter& w, Value* x, Value*, const VectorSet&) {
   return w.b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, x, w.b.getFalse());
 }
 template <llvm::Intrinsic::ID kRounding>
-Value* rounded(LoopWriter& w, Value* x, Value*, bool) {
-  return bits_of(w, w.b.CreateUnaryIntrinsic(kRounding, flushed(w, x)));
+Value* rounded(LoopWriter& w, Value* x, Value*, const VectorSet& vectors) {
+  return bits_of(w, w.b.CreateUnaryIntrinsic(kRounding, flushed(w, x, vectors)));
 }
-Value* reciprocal_root(LoopWriter& w, Value* x, Value*, bool) {
-  Value* const root = w.b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, flushed(w, x));
+Value* reciprocal_root(LoopWriter& w, Value* x, Value*, const VectorSet& vectors) {
+  Value* const root = w.b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, flushed(w, x, vectors));
   return bits_of(w, w.b.CreateFDiv(f32(w, 1), root));
 }
 
 // e^x = 2^n * e^r with |r| <= ln(2) / 2, in double precision.
-Value* exponential(LoopWriter& w, Value* bits, Value*, bool fuses) {
-  Value* const x = flushed(w, bits);
+Value* exponential(LoopWriter& w, Value* bits, Value*, const VectorSet& vectors) {
+  const bool fuses = vectors.fuses;
+  Value* const x = flushed(w, bits, vectors);
   Value* const not_small = w.b.CreateSelect(w.b.CreateFCmpOGT(x, f32(w, -150)), x, f32(w, -150));
   Value* const bounded = w.b.CreateSelect(w.b.CreateFCmpOLT(not_small, f32(w, 100)), not_small, f32(w, 100));
   Value* const exact = w.b.CreateFPExt(bounded, w.b.getDoubleTy());
@@ -99,8 +105,9 @@ Value* exponential(LoopWriter& w, Value* bits, Value*, bool fuses) {
 }
 
 // x = 2^e * (1 + f), with 1 + f between sqrt(1/2) and sqrt(2); ln(1 + f) = 2 artanh(s) with s = f / (2 + f).
-Value* logarithm(LoopWriter& w, Value* bits, Value*, bool fuses) {
-  Value* const x = flushed(w, bits);
+Value* logarithm(LoopWriter& w, Value* bits, Value*, const VectorSet& vectors) {
+  const bool fuses = vectors.fuses;
+  Value* const x = flushed(w, bits, vectors);
   Value* const of_x = bits_of(w, x);
   Value* const e = w.b.CreateAShr(w.b.CreateSub(of_x, i32(w, 0x3F3504F3)), 23);
   Value* const mantissa = as_f32(w, w.b.CreateSub(of_x, w.b.CreateShl(e, 23)));
@@ -120,7 +127,7 @@ Value* logarithm(LoopWriter& w, Value* bits, Value*, bool fuses) {
   return w.b.CreateSelect(w.b.CreateFCmpUNO(x, x), of_x, result);
 }
 
-Value* itself(LoopWriter&, Value* x, Value*, bool) { return x; }
+Value* itself(LoopWriter&, Value* x, Value*, const VectorSet&) { return x; }
 
 using Operation = llvm::Instruction;
 constexpr ElementFunction kElementFunctions[] = {
@@ -167,7 +174,7 @@ Value* element_at(LoopWriter& w, const Matrix& matrix, Value* row, Value* column
 }
 
 void write_rows(LoopWriter& w, const ElementFunction& function, llvm::ArrayRef<Matrix> inputs,
-                const Matrix& out, Value* size0, Value* size1, bool fuses) {
+                const Matrix& out, Value* size0, Value* size1, const VectorSet& vectors) {
   llvm::Type* const type = w.b.getIntNTy(8 * function.width);
   w.for_each(size0, [&](Value* row) {
     w.for_each(size1, [&](Value* column) {
@@ -175,7 +182,7 @@ void write_rows(LoopWriter& w, const ElementFunction& function, llvm::ArrayRef<M
       Value* const y =
           inputs.size() > 1 ? w.load(type, element_at(w, inputs[1], row, column, function.width)) : nullptr;
       if (function.fails_at_zero) w.return_unless(w.b.CreateIsNotNull(y), kInvalidArgument);
-      w.store(function.result(w, x, y, fuses), element_at(w, out, row, column, function.width));
+      w.store(function.result(w, x, y, vectors), element_at(w, out, row, column, function.width));
     });
   });
 }
@@ -187,7 +194,7 @@ const ElementFunction* find_element_function(std::string_view name) {
   return found == std::end(kElementFunctions) ? nullptr : found;
 }
 
-void write_elementwise(LoopWriter& w, const ElementFunction& function, bool fuses) {
+void write_elementwise(LoopWriter& w, const ElementFunction& function, const VectorSet& vectors) {
   constexpr unsigned kEach = 4;  // parameters of a matrix: buffer, offset, strides
   OperandChecks check(w);
   const unsigned count = function.inputs + 1;
@@ -206,7 +213,7 @@ void write_elementwise(LoopWriter& w, const ElementFunction& function, bool fuse
     return w.b.CreateICmpEQ(matrices[matrix].stride1, w.i64(stride));
   };
   const auto write = [&] {
-    write_rows(w, function, llvm::ArrayRef(matrices).drop_back(), matrices.back(), size0, size1, fuses);
+    write_rows(w, function, llvm::ArrayRef(matrices).drop_back(), matrices.back(), size0, size1, vectors);
   };
   // Rows of contiguous elements, or of one element for the whole row, become vectors.
   const auto write_inputs = [&](const auto& self, unsigned next) -> void {

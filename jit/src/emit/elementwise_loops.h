@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "emit/loop_writer.h"
+#include "emit/vector_set.h"
 
 namespace halyard::jit {
 
@@ -16,13 +17,12 @@ struct ElementFunction {
   uint32_t width;      // bytes of an element
   bool is_float;       // denormal numbers are flushed to zero
   bool fails_at_zero;  // of the second input
-  llvm::Value* (*result)(LoopWriter& w, llvm::Value* x, llvm::Value* y, bool fuses);
+  llvm::Value* (*result)(LoopWriter& w, llvm::Value* x, llvm::Value* y, const VectorSet& vectors);
 };
 const ElementFunction* find_element_function(std::string_view name);
 
-// Writes the body of a function whose parameters are those of the import (exec-vmvx.md, 5.2). `fuses`:
-// products and sums are fused where local devices fuse them.
-void write_elementwise(LoopWriter& w, const ElementFunction& function, bool fuses);
+// Writes the body of a function whose parameters are those of the import (exec-vmvx.md, 5.2).
+void write_elementwise(LoopWriter& w, const ElementFunction& function, const VectorSet& vectors);
 void write_fill(LoopWriter& w);
 
 }  // namespace halyard::jit

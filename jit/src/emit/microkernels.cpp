@@ -76,7 +76,7 @@ void write_body(LoopWriter& w, const Found& found, const VectorSet& vectors,
                 const std::function<void()>& begin) {
   if (found.name == "mmt4d") return write_packed_product(w, vectors, begin);
   begin();
-  if (found.element) return write_elementwise(w, *found.element, vectors.fuses);
+  if (found.element) return write_elementwise(w, *found.element, vectors);
   if (found.name == "pack") return write_pack(w);
   if (found.name == "unpack") return write_unpack(w);
   if (found.name == "fill.2d.x32") return write_fill(w);

@@ -23,6 +23,7 @@ constexpr uint64_t kF32Type = 1;
 constexpr uint64_t kS8Type = 2;
 constexpr uint64_t kAccumulate = 0x100;
 constexpr uint64_t kBlockSteps = 64;  // of k, that are packed at a time
+constexpr uint64_t kManyRows = 16;    // enough for panels to pay off
 constexpr uint64_t kDirectBlockSteps =
     256;  // that are multiplied at a time, so that the left side stays near
 
@@ -76,27 +77,36 @@ void write_plain_loops(LoopWriter& w, const Product& of, bool is_float) {
 // How the terms of one step are written.
 enum class Terms : uint8_t {
   floats,
-  pairs,    // of 16-bit numbers, which one instruction multiplies and adds
+  pairs,  // of 16-bit numbers, which one instruction multiplies and adds
+  quads,  // of 8-bit numbers, likewise: those of the right side unsigned, so 128 is added to them, and 128
+          // times the sum of the left side is subtracted from the result
   integers  // of 16 bits, one by one
 };
 
 class TiledProduct {
  public:
-  // `columns` and `units`: n0 and k0.
-  TiledProduct(LoopWriter& w, const VectorSet& vectors, Terms terms, uint32_t columns, uint32_t units)
-      : w_(w), terms_(terms), columns_(columns), k0_(units), fuses_(vectors.fuses), vectors_(vectors) {
-    packs_ = units > 1;
-    units_ = terms == Terms::pairs ? units / 2 : units;
+  // `columns` and `units`: n0 and k0. `packs`: makes panels; else the tiles are read where they are, which
+  // pays off if they need no change, or if few rows need them.
+  TiledProduct(LoopWriter& w, const VectorSet& vectors, Terms terms, uint32_t columns, uint32_t units,
+               bool packs)
+      : w_(w),
+        terms_(terms),
+        columns_(columns),
+        k0_(units),
+        fuses_(vectors.fuses),
+        vectors_(vectors),
+        packs_(packs) {
+    units_ = terms == Terms::quads ? units / 4 : terms == Terms::pairs ? units / 2 : units;
     lanes_ = std::max(columns, vectors.lanes);
-    const bool is_wide = lanes_ > vectors.lanes || !packs_;
+    const bool is_wide = lanes_ > vectors.lanes;
     most_rows_ = is_wide ? vectors.rows_of_16 : vectors.rows;
     groups_ = is_wide ? 1 : vectors.vectors;
     tiles_ = groups_ * lanes_ / columns_;
     element_ = terms == Terms::floats ? 4 : 1;
     llvm::LLVMContext& context = w.b.getContext();
-    panel_type_ = terms == Terms::floats  ? llvm::Type::getFloatTy(context)
-                  : terms == Terms::pairs ? static_cast<llvm::Type*>(llvm::Type::getInt32Ty(context))
-                                          : llvm::Type::getInt16Ty(context);
+    panel_type_ = terms == Terms::floats     ? llvm::Type::getFloatTy(context)
+                  : terms == Terms::integers ? static_cast<llvm::Type*>(llvm::Type::getInt16Ty(context))
+                                             : llvm::Type::getInt32Ty(context);
     sum_type_ = terms == Terms::floats ? llvm::Type::getFloatTy(context)
                                        : static_cast<llvm::Type*>(llvm::Type::getInt32Ty(context));
     panel_element_ = terms == Terms::integers ? 2 : 4;
@@ -143,7 +153,7 @@ class TiledProduct {
   void write_multiply(const std::string& name, uint32_t rows) {
     std::vector<llvm::Type*> parameters = {w_.b.getPtrTy(), w_.b.getInt64Ty(), w_.b.getInt64Ty(),
                                            w_.b.getInt1Ty()};
-    parameters.insert(parameters.end(), groups_ + tiles_, w_.b.getPtrTy());
+    parameters.insert(parameters.end(), sources() + tiles_, w_.b.getPtrTy());
     llvm::Function* const made =
         w_.begin(name + "_" + std::to_string(rows), w_.b.getVoidTy(), parameters, false);
     made->addFnAttr(llvm::Attribute::NoInline);
@@ -154,11 +164,20 @@ class TiledProduct {
     for (uint32_t row = 0; row < rows; ++row)
       for (uint32_t group = 0; group < groups_; ++group)
         sums.push_back(w_.b.CreateSelect(adds, load_sums(row, group), llvm::Constant::getNullValue(type)));
+    const bool has_excess = terms_ == Terms::quads;
+    if (has_excess) sums.push_back(llvm::Constant::getNullValue(vector(sum_type_, rows)));
     sums = w_.for_each(w_.argument(2), sums, [&](Value* step, Values now) {
       Value* const lhs = w_.at(w_.argument(0), w_.product(step, w_.argument(1)));
+      if (has_excess) now.back() = with_excess(now.back(), lhs, rows);
+      Values tiles;
+      for (uint32_t tile = 0; tile < tiles_ && !packs_; ++tile) tiles.push_back(load_tile(tile, step));
       for (uint32_t unit = 0; unit < units_; ++unit) {
         Values columns;
         for (uint32_t group = 0; group < groups_; ++group) {
+          if (!packs_) {
+            columns.push_back(columns_of(tiles, group, unit));
+            continue;
+          }
           Value* const at = w_.sum(w_.product(step, w_.i64(panel_step())),
                                    w_.i64(uint64_t{unit} * lanes_ * panel_element_));
           columns.push_back(w_.load(vector(panel_type_, lanes_), w_.at(w_.argument(4 + group), at)));
@@ -174,12 +193,61 @@ class TiledProduct {
       return now;
     });
     for (uint32_t row = 0; row < rows; ++row)
-      for (uint32_t group = 0; group < groups_; ++group) store_sums(sums[row * groups_ + group], row, group);
+      for (uint32_t group = 0; group < groups_; ++group) {
+        Value* sum = sums[row * groups_ + group];
+        if (has_excess)
+          sum = w_.b.CreateSub(
+              sum, w_.b.CreateVectorSplat(lanes_, w_.b.CreateExtractElement(sums.back(), uint64_t{row})));
+        store_sums(sum, row, group);
+      }
     w_.b.CreateRetVoid();
   }
 
+  // ---- Tiles that are read where they are
+
+  uint32_t sources() const { return packs_ ? groups_ : tiles_; }  // panels or tiles
+  // The numbers of one step; quads as one number of 32 bits each.
+  Value* load_tile(uint32_t tile, Value* step) {
+    const uint64_t count = uint64_t{columns_} * units_;
+    Value* const address =
+        w_.at(w_.argument(4 + tile), w_.product(step, w_.i64(uint64_t{columns_} * k0_ * element_)));
+    Value* const all = w_.load(vector(panel_type_, static_cast<uint32_t>(count)), address);
+    return terms_ == Terms::quads
+               ? w_.b.CreateXor(all, w_.b.CreateVectorSplat(columns_, w_.b.getInt32(0x80808080)))
+               : all;
+  }
+  // The unit of each column of a group.
+  Value* columns_of(const Values& tiles, uint32_t group, uint32_t unit) {
+    const uint32_t count = tiles_of_group();
+    llvm::SmallVector<int, 16> lanes;
+    for (uint32_t i = 0; i < lanes_; ++i) lanes.push_back(static_cast<int>(i * units_ + unit));
+    Value* const first = tiles[group * count];
+    return w_.b.CreateShuffleVector(first, count == 1 ? first : tiles[group * count + 1], lanes);
+  }
+  // 128 times the sum of each row's numbers.
+  Value* with_excess(Value* excess, Value* lhs, uint32_t rows) {
+    if (rows >= 4) {
+      const llvm::Intrinsic::ID operation = rows == 16  ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
+                                            : rows == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
+                                                        : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
+      return w_.b.CreateIntrinsic(operation, {},
+                                  {excess, w_.b.CreateVectorSplat(rows, w_.b.getInt32(0x80808080)),
+                                   w_.load(vector(w_.b.getInt32Ty(), rows), lhs)});
+    }
+    Value* const all = w_.b.CreateSExt(w_.load(vector(w_.b.getInt8Ty(), rows * k0_), lhs),
+                                       vector(w_.b.getInt32Ty(), rows * k0_));
+    Value* sum = nullptr;
+    for (uint32_t unit = 0; unit < k0_; ++unit) {
+      llvm::SmallVector<int, 4> of_unit;
+      for (uint32_t row = 0; row < rows; ++row) of_unit.push_back(static_cast<int>(row * k0_ + unit));
+      Value* const each = w_.b.CreateShuffleVector(all, of_unit);
+      sum = sum ? w_.sum(sum, each) : each;
+    }
+    return w_.sum(excess, w_.b.CreateShl(sum, 7));
+  }
+
   Value* out_row(uint32_t tile, uint32_t row) {
-    return w_.at(w_.argument(4 + groups_ + tile), w_.i64(uint64_t{row} * columns_ * 4));
+    return w_.at(w_.argument(4 + sources() + tile), w_.i64(uint64_t{row} * columns_ * 4));
   }
   uint32_t tiles_of_group() const { return lanes_ / columns_; }
   Value* load_sums(uint32_t row, uint32_t group) {
@@ -202,6 +270,7 @@ class TiledProduct {
   Value* lhs_element(Value* lhs, uint32_t row, uint32_t unit) {
     if (terms_ == Terms::pairs)  // of the widened left side
       return w_.load(w_.b.getInt32Ty(), w_.at(lhs, w_.i64(uint64_t{row} * k0_ * 2 + unit * 4)));
+    if (terms_ == Terms::quads) return w_.load(w_.b.getInt32Ty(), w_.at(lhs, w_.i64(uint64_t{row} * k0_)));
     Value* const at = w_.at(lhs, w_.i64((uint64_t{row} * k0_ + unit) * element_));
     if (terms_ == Terms::floats) return w_.load(w_.b.getFloatTy(), at);
     return w_.b.CreateSExt(w_.load(w_.b.getInt8Ty(), at), w_.b.getInt16Ty());
@@ -214,6 +283,8 @@ class TiledProduct {
         return w_.b.CreateFAdd(sum, w_.b.CreateFMul(x, y));
       case Terms::pairs:
         return w_.sum(sum, sum_of_pairs(x, y));
+      case Terms::quads:
+        return w_.b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {sum, y, x});
       default:
         return w_.sum(sum,
                       w_.product(w_.b.CreateSExt(x, sum->getType()), w_.b.CreateSExt(y, sum->getType())));
@@ -351,7 +422,7 @@ class TiledProduct {
   const uint32_t k0_;
   const bool fuses_;
   const VectorSet vectors_;
-  bool packs_ = false;
+  const bool packs_;
   uint32_t units_ = 0;  // of a step: columns of a panel
   uint32_t lanes_ = 0;  // of a vector of sums
   uint32_t most_rows_ = 0;
@@ -367,22 +438,29 @@ class TiledProduct {
 };
 
 struct KnownTiles {
-  uint64_t type;
-  uint32_t n0, k0;
-  uint32_t m0;  // 0: any number of rows
-  llvm::Function* function;
+  uint64_t type = 0;
+  uint32_t n0 = 0, k0 = 0;
+  uint32_t m0 = 0;            // 0: any number of rows
+  bool has_few_rows = false;  // in all
+  llvm::Function* function = nullptr;
 };
 
 }  // namespace
 
 void write_packed_product(LoopWriter& w, const VectorSet& vectors, const std::function<void()>& begin) {
-  const Terms bytes = vectors.has_pairs ? Terms::pairs : Terms::integers;
+  const Terms bytes = vectors.has_vnni ? Terms::quads : vectors.has_pairs ? Terms::pairs : Terms::integers;
+  const bool packs_bytes = bytes != Terms::quads;
   std::vector<KnownTiles> known;
-  known.push_back({kF32Type, 16, 1, 16, TiledProduct(w, vectors, Terms::floats, 16, 1).write("floats16x1")});
-  known.push_back({kF32Type, 8, 4, 0, TiledProduct(w, vectors, Terms::floats, 8, 4).write("floats8x4")});
-  known.push_back({kS8Type, 8, 4, 0, TiledProduct(w, vectors, bytes, 8, 4).write("bytes8x4")});
-  if (vectors.has_vnni)
-    known.push_back({kS8Type, 16, 4, 16, TiledProduct(w, vectors, bytes, 16, 4).write("bytes16x4")});
+  const auto add = [&](const char* name, uint64_t type, Terms terms, KnownTiles tiles, bool packs) {
+    tiles.type = type;
+    tiles.function = TiledProduct(w, vectors, terms, tiles.n0, tiles.k0, packs).write(name);
+    known.push_back(tiles);
+  };
+  add("floats16x1", kF32Type, Terms::floats, {.n0 = 16, .k0 = 1, .m0 = 16}, false);
+  add("few_floats8x4", kF32Type, Terms::floats, {.n0 = 8, .k0 = 4, .has_few_rows = true}, false);
+  add("floats8x4", kF32Type, Terms::floats, {.n0 = 8, .k0 = 4}, true);
+  add("bytes8x4", kS8Type, bytes, {.n0 = 8, .k0 = 4}, packs_bytes);
+  if (vectors.has_vnni) add("bytes16x4", kS8Type, bytes, {.n0 = 16, .k0 = 4, .m0 = 16}, packs_bytes);
 
   begin();
   OperandChecks check(w);
@@ -450,6 +528,8 @@ void write_packed_product(LoopWriter& w, const VectorSet& vectors, const std::fu
       is_known = w.b.CreateAnd(is_known, w.b.CreateICmpEQ(of.n0, w.i64(tiles.n0)));
       is_known = w.b.CreateAnd(is_known, w.b.CreateICmpEQ(of.k0, w.i64(tiles.k0)));
       if (tiles.m0 != 0) is_known = w.b.CreateAnd(is_known, w.b.CreateICmpEQ(of.m0, w.i64(tiles.m0)));
+      if (tiles.has_few_rows)
+        is_known = w.b.CreateAnd(is_known, w.b.CreateICmpULT(w.product(of.m, of.m0), w.i64(kManyRows)));
       w.if_(is_known, [&] {
         w.b.CreateCall(tiles.function, {of.lhs, of.lhs_stride, of.rhs, of.rhs_stride, of.out, of.out_stride,
                                         of.m, of.n, of.k, of.m0, of.accumulates});

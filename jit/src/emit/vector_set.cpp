@@ -10,13 +10,17 @@ VectorSet vector_set(const llvm::LLVMTargetMachine& machine) {
     return llvm::is_contained(all, ("+" + feature).str());
   };
   if (triple.isX86()) {
-    VectorSet set = {.fuses = has("fma"), .has_pairs = true, .is_x86 = true, .vectors = 1, .rows_of_16 = 2};
+    VectorSet set = {.fuses = has("fma"),
+                     .has_pairs = true,
+                     .flushes = true,
+                     .is_x86 = true,
+                     .vectors = 1,
+                     .rows_of_16 = 2};
     if (has("avx512bw")) {
       set.has_vnni = has("avx512vnni");
       set.register_lanes = set.lanes = 16;
       set.rows = 8;
       set.vectors = 2;
-      set.rows_of_16 = 16;
     } else if (has("avx2")) {
       set.register_lanes = 8;
       set.vectors = 2;
@@ -24,7 +28,7 @@ VectorSet vector_set(const llvm::LLVMTargetMachine& machine) {
     }
     return set;
   }
-  if (triple.isAArch64()) return {.fuses = true, .is_arm = true};
+  if (triple.isAArch64()) return {.fuses = true, .flushes = true, .is_arm = true};
   if (has("v")) return {.vectors = 1};
   return {.rows = 2, .vectors = 1, .rows_of_16 = 1};
 }

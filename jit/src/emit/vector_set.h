@@ -1,4 +1,4 @@
-// The vector instructions of a processor, as far as products of tiles depend on them.
+// The vector instructions of a processor, as far as microkernels depend on them.
 #pragma once
 
 #include <llvm/Target/TargetMachine.h>
@@ -11,6 +11,7 @@ struct VectorSet {
   bool fuses = false;      // products and sums of floats, where the kernels of local devices fuse them
   bool has_pairs = false;  // one instruction multiplies 16-bit numbers and adds two products (of x86)
   bool has_vnni = false;
+  bool flushes = false;  // arithmetic can flush denormal numbers to zero
   bool is_x86 = false;
   bool is_arm = false;
   uint32_t register_lanes = 4;  // of 32 bits
