@@ -3,6 +3,7 @@ refused. The programs are the examples, those of vm/tests/text_programs_test.cpp
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -530,6 +531,67 @@ no bytes 5
 """
 
 
+USE_BUFFER = """vm.module @arena
+vm.func @use(%r0: !vm.ref<?>) -> (i32) {
+  %i0:1 = vm.buffer.length %r0
+  %i2:3 = vm.const.i64.zero
+  %i4:5 = vm.const.i64 1
+  %i6 = vm.const.i32.zero
+  %i7 = vm.const.i32 255
+  vm.br ^bb1
+^bb1:
+  %i8 = vm.cmp.lt.i64.s %i2:3, %i0:1
+  vm.cond_br %i8, ^bb2, ^bb3
+^bb2:
+  %i9 = vm.buffer.load.i8.u %r0, %i2:3
+  %i6 = vm.or.i32 %i6, %i9
+  vm.buffer.store.i8 %i7, %r0, %i2:3
+  %i2:3 = vm.add.i64 %i2:3, %i4:5
+  vm.br ^bb1
+^bb3:
+  vm.discard.refs %r0
+  vm.return %i6
+}
+"""
+
+
+def check_arena(checks, folder):
+    """New buffers and lists are zero wherever the arena gives them their place: in memory that nothing has used yet, which the
+    program of --main does not clear, and in memory that other objects have left, of all sizes and in any order."""
+    chance = random.Random(3)
+    text = USE_BUFFER + "vm.export @main\nvm.func @main() -> (i32) {\n  %i0 = vm.const.i32.zero\n  %i1 = vm.const.i32 16\n  %i7 = vm.const.i32 -1\n"
+    alive = set()
+    for _ in range(300):
+        ref = chance.randrange(12)
+        if ref in alive and chance.random() < 0.5:
+            text += f"  vm.discard.refs %r{ref}\n"
+            alive.discard(ref)
+            continue
+        alive.add(ref)
+        size = chance.choice((0, 1, 15, 16, 17, 31, 33, 64, 100, 500, 4000))
+        if chance.random() < 0.3:  # a list that shrinks, and grows again
+            text += f"  %i2 = vm.const.i32 {size}\n  %i3 = vm.const.i32 {size // 2}\n  %r{ref} = vm.list.alloc %i3 : !vm.list<i32>\n"
+            text += f"  vm.list.resize %r{ref}, %i2\n"
+            for at in sorted({0, size // 3, max(size - 1, 0)} & set(range(size))):
+                text += f"  %i4 = vm.const.i32 {at}\n  %i5 = vm.list.get.i32 %r{ref}, %i4\n  %i0 = vm.or.i32 %i0, %i5\n  vm.list.set.i32 %r{ref}, %i4, %i7\n"
+            text += f"  vm.list.resize %r{ref}, %i3\n  vm.list.resize %r{ref}, %i2\n"
+            if size > 1:
+                text += f"  %i4 = vm.const.i32 {size - 1}\n  %i5 = vm.list.get.i32 %r{ref}, %i4\n  %i0 = vm.or.i32 %i0, %i5\n"
+            continue
+        text += f"  %i2:3 = vm.const.i64 {size}\n  %r{ref} = vm.buffer.alloc %i2:3, %i1\n  %i4 = vm.call @use(%r{ref})\n  %i0 = vm.or.i32 %i0, %i4\n"
+    text += "  vm.return %i0\n}\n"
+    module = os.path.join(folder, "arena.vmasm")
+    vmrun.write(module, text)
+    program = Program(folder, "arena", module)
+    for compiler, *flags in (("gcc", "-O2"), ("clang-19", "-O0", "-fsanitize=address,undefined")):
+        wrong = program.compile(compiler, *flags)
+        checks.check(f"the arena, {compiler}", wrong)
+        done = program.run("--function=main") if wrong is None else None
+        checks.check(f"new objects are zero, {compiler}", None if done and "i32=0" in done.stdout else "they are not", done)
+    source = vmrun.read_text(os.path.join(folder, "arena.c"))
+    checks.check("only known zeros are left as they are", None if "arena_was_zero && s->untouched" in source else "the text has changed")
+
+
 def check_given_parameters(checks, folder):
     """A program with objects gets its parameters from the caller, as pointers."""
     if not vmrun.fixtures():
@@ -596,7 +658,7 @@ def check_split(checks, folder):
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
     for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
-                  check_expectations, check_no_checks, check_static, check_given_parameters, check_split, check_fixtures):
+                  check_expectations, check_no_checks, check_static, check_arena, check_given_parameters, check_split, check_fixtures):
         inner = os.path.join(folder, check.__name__)
         os.makedirs(inner)
         check(checks, inner)

@@ -1,11 +1,14 @@
 """vm-cc without a runtime over the shared programs: everything with one local device, or none, gives what the cases state, or is
 refused with the reason, as bytecode of the compiler or of text. Each program is built once, with compilers, levels and sanitizers
-in turn. HALYARD_VM_CC_TARGETS builds all of them for each target that it names, or with `all` for every one, and counts; that
-takes hours."""
+in turn. HALYARD_VM_CC_TARGETS builds all of them for each target that it names, or with `all` for every one, and counts.
+HALYARD_VM_CC_PART=K/N takes every Nth program from the Kth on (from 0); a line for each program tells how far a run came."""
 import collections
+import hashlib
 import importlib.util
 import json
 import os
+import pathlib
+import re
 import shutil
 import subprocess
 
@@ -118,14 +121,44 @@ def cases():
     return found
 
 
-def outcome(compare, case, folder, target, binary):
-    """None, or how the program differs from the case."""
+class Runs:
+    """The runs of programs, kept: many modules of older versions become the same C as those of newer ones."""
+
+    def __init__(self):
+        self.kept = {}
+
+    @staticmethod
+    def key(target, sources, case, folder):
+        digest = hashlib.sha256(target.name.encode())
+        for path in sources:
+            # The first comment of each file names the module.
+            digest.update(re.sub(rb"\A/\* .*?\*/", b"", pathlib.Path(path).read_bytes(), flags=re.DOTALL) + b"\0")
+        for value in (case["function"], *case.get("inputs", [])):
+            digest.update(value.encode() + b"\0")
+            if "@" in value:
+                digest.update(pathlib.Path(folder, value[value.index("@") + 1:]).read_bytes())
+        return digest.digest()
+
+    def get(self, key, run):
+        """What `run` gives, or has given: a process that is done, or a text."""
+        if key not in self.kept:
+            self.kept[key] = run()
+        return self.kept[key]
+
+
+def run_case(case, folder, target, binary):
     inputs = [value.replace("@", f"@{folder}/") for value in case.get("inputs", [])]
     command, options = target.runner(binary, [f"--function={case['function']}", *(f"--input={value}" for value in inputs)])
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900, **options)
+        return subprocess.run(command, capture_output=True, text=True, timeout=900, **options)
     except subprocess.TimeoutExpired:
-        return "no answer in 300 s"
+        return "no answer in 900 s"
+
+
+def outcome(compare, case, target, done):
+    """None, or how the program differs from the case."""
+    if isinstance(done, str):
+        return done
     if "error" in case:
         if done.returncode <= 0:
             return f"must fail with {case['error']}, ends with {done.returncode}: {done.stderr[-300:]}"
@@ -143,10 +176,26 @@ class Count:
     def __init__(self):
         self.passed = self.failed = self.too_large = 0
 
+    def __str__(self):
+        return f"{self.passed} cases passed, {self.failed} failed, {self.too_large} need more memory than the target has"
 
-def check_target(checks, compare, target, name, prefix, all_cases, folder, count):
+
+def part():
+    """Which programs are taken: the number of the first one, and the step to the next one."""
+    asked = os.environ.get("HALYARD_VM_CC_PART", "0/1")
+    first, _, step = asked.partition("/")
+    if not (first.isdecimal() and step.isdecimal() and int(first) < int(step)):
+        raise SystemExit(f"HALYARD_VM_CC_PART expects K/N with K below N, such as 0/4, and is '{asked}'")
+    return int(first), int(step)
+
+
+def check_target(checks, compare, target, name, prefix, all_cases, folder, count, runs):
     sources = [prefix + end for end in (".c", "_main.c", "_data.S") if os.path.exists(prefix + end)]
+    read = [*sources, *(prefix + end for end in (".h", ".bin") if os.path.exists(prefix + end))]
+    keys = [runs.key(target, read, case, folder) for case in all_cases]
     binary = f"{prefix}.{target.name}"
+    if all(key in runs.kept for key in keys):
+        return check_runs(checks, compare, target, all_cases, [runs.kept[key] for key in keys], count)
     done = subprocess.run([target.compiler, *target.flags, "-o", binary, *sources, "-lm"], capture_output=True, text=True,
                           cwd=os.path.dirname(prefix), timeout=600)
     if done.returncode != 0 and any(part in done.stderr for part in ("overflowed by", "will not fit in region")):
@@ -156,15 +205,20 @@ def check_target(checks, compare, target, name, prefix, all_cases, folder, count
     if done.returncode != 0:
         count.failed += len(all_cases)
         return
-    for case in all_cases:
-        wrong = outcome(compare, case, folder, target, binary)
+    found = [runs.get(key, lambda case=case: run_case(case, folder, target, binary)) for key, case in zip(keys, all_cases)]
+    os.remove(binary)
+    check_runs(checks, compare, target, all_cases, found, count)
+
+
+def check_runs(checks, compare, target, all_cases, found, count):
+    for case, done in zip(all_cases, found):
+        wrong = outcome(compare, case, target, done)
         if wrong and target.name.startswith("cortex") and ("RESOURCE_EXHAUSTED" in wrong or sum(map(len, case.get("inputs", []))) > 200):
             count.too_large += 1
             continue
         count.passed += wrong is None
         count.failed += wrong is not None
         checks.check(f"{case['name']} on {target.name}", wrong)
-    os.remove(binary)
 
 
 def main(checks, folder):
@@ -180,8 +234,11 @@ def main(checks, folder):
         if target.missing():
             print(f"{target.name}: left out, {', '.join(target.missing())} not installed")
     refused = 0
-    for number, ((place, module, *baked), all_cases) in enumerate(sorted(cases().items())):
-        prefix = os.path.join(folder, f"p{number}")
+    runs = Runs()
+    first, step = part()
+    for number, ((place, module, *baked), all_cases) in list(enumerate(sorted(cases().items())))[first::step]:
+        os.makedirs(os.path.join(folder, f"p{number}"))
+        prefix = os.path.join(folder, f"p{number}", "program")  # one name, so that the same program is the same C
         done = vmrun.run("vm-cc", os.path.join(place, module), "--main", "-o", prefix, *baked)
         name = os.path.join(os.path.basename(place), module)
         if done.returncode != 0:
@@ -194,7 +251,9 @@ def main(checks, folder):
             continue
         for target in wanted or [turns[number % len(turns)]]:
             if not target.missing():
-                check_target(checks, compare, target, name, prefix, all_cases, place, counts[target.name])
+                check_target(checks, compare, target, name, prefix, all_cases, place, counts[target.name], runs)
+        if wanted:
+            print(f"program {number}, {name}: {'; '.join(f'{target}: {count}' for target, count in counts.items())}", flush=True)
     print(f"{refused} programs refused")
     for name, count in counts.items():
-        print(f"{name}: {count.passed} cases passed, {count.failed} failed, {count.too_large} need more memory than the target has")
+        print(f"{name}: {count}")

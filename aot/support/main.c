@@ -24,6 +24,7 @@ typedef struct vm_function {
 static const vm_function vm_functions[] = {{"f", "", "", NULL}};
 static const char vm_name[] = "f";
 static int vm_init(vm_state* s, void* arena, size_t arena_bytes);
+static void vm_arena_was_zero(vm_state* s);
 #define VM_ARENA_BYTES 1024
 #define VM_TENSORS
 
@@ -437,6 +438,7 @@ int main(int argc, char** argv) {
   }
   int status = vm_init(&vm_program_state, vm_program_arena.bytes, sizeof vm_program_arena.bytes);
   if (status != 0) return vm_print_failure(&vm_program_state, status, "__init");
+  vm_arena_was_zero(&vm_program_state);
   const vm_function* const function = vm_find(name);
   if (function == NULL) return 1;
   if (count != strlen(function->arguments)) {

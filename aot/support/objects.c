@@ -32,6 +32,7 @@ static void vm_arena_begin(vm_state* s, void* arena, size_t bytes) {
   block->bytes = (bytes - misfit) & ~(VM_GRAIN - 1);
   block->next = NULL;
   s->free = block;
+  s->untouched = (uintptr_t)block + VM_GRAIN;
 }
 
 /*@@ vm_allocate */
@@ -54,7 +55,14 @@ static void* vm_allocate(vm_state* s, size_t bytes) {
     before->next = rest;
   else
     s->free = rest;
-  return memset((unsigned char*)block + VM_GRAIN, 0, block->bytes - VM_GRAIN);
+  unsigned char* const memory = (unsigned char*)block + VM_GRAIN;
+  size_t used = block->bytes - VM_GRAIN; /* bytes that need not be zero */
+  const uintptr_t end = (uintptr_t)memory + used;
+  if (s->arena_was_zero && s->untouched < end)
+    used = s->untouched > (uintptr_t)memory ? (size_t)(s->untouched - (uintptr_t)memory) : 0;
+  if (s->untouched < end + VM_GRAIN) s->untouched = end + VM_GRAIN; /* the header of the block after this one */
+  memset(memory, 0, used);
+  return memory;
 }
 
 /*@@ vm_free */

@@ -48,6 +48,8 @@ typedef struct vm_state {
   void* refs[4];
   void* constants[4];
   void* free;
+  uintptr_t untouched;
+  int arena_was_zero;
   void* doomed;
   int destroying;
   void* devices[2];

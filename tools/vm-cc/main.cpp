@@ -130,6 +130,9 @@ Result<int> emit_module(const Flags& flags, const std::string& input) {
   if (options.processors.empty())
     return fail(HALYARD_INVALID_ARGUMENT, "{}=vmfb without a processor; add {}", flag::emit,
                 flag::target.example);
+  if (const auto known = aot::check_processors(options.processors); !known)
+    return fail(static_cast<halyard_status_code_t>(known.error().code), "{}: {}", flag::target,
+                known.error().text);
   const ModuleFile module_file = TOOL_TRY(ModuleFile::open(input));
   const auto emitted = aot::emit(bytes_of(module_file), options);
   if (!emitted)

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "aot/plan.h"
 #include "emit/emitter.h"
 #include "emit/host_module.h"
@@ -25,6 +27,8 @@ Result<Emitted> emit_module(std::span<const uint8_t> bytes, const EmitOptions& o
   const halyard_emit_fn compiler = HALYARD_TRY(open_emitter());
   Emitted emitted;
   std::vector<ExecutableVariants> all;
+  std::vector<uint32_t> with_tiles;  // constants of compiled executables that ask for the sizes of tiles
+  bool tiles_stay_portable = false;
   for (const PortableExecutable& executable : executables) {
     ExecutableVariants variants{executable.constant(), {}};
     std::string refusal;
@@ -40,14 +44,33 @@ Result<Emitted> emit_module(std::span<const uint8_t> bytes, const EmitOptions& o
                       executable.kernel_count(), processors[i].name, library->size());
       variants.variants.push_back({i, *std::move(library)});
     }
-    if (refusal.empty())
+    if (refusal.empty()) {
       all.push_back(std::move(variants));
-    else
+      if (executable.asks_for_tiles()) with_tiles.push_back(executable.constant());
+    } else {
       emitted.refused.push_back(std::move(refusal));
+      tiles_stay_portable |= executable.asks_for_tiles();
+    }
+  }
+  // One executable packs what another one multiplies, so all of them must get the same answers.
+  if (tiles_stay_portable && !with_tiles.empty()) {
+    std::erase_if(all, [&](const ExecutableVariants& each) {
+      return std::ranges::find(with_tiles, each.constant) != with_tiles.end();
+    });
+    for (const uint32_t constant : with_tiles)
+      emitted.refused.push_back(fmt::format(
+          "executable of constant {} stays portable: it asks for the sizes of tiles, as an executable "
+          "that stays portable does",
+          constant));
   }
   if (all.empty()) return fail(Code::UNIMPLEMENTED, "{}", emitted.refused.front());
   emitted.module = HALYARD_TRY(with_variants(bytes, *module, processors, all, options.keep_portable));
   return emitted;
+}
+
+Refusal refusal_of(const Status& status) {
+  const std::string text = status.text();
+  return {.code = static_cast<int32_t>(status.code()), .text = text.substr(text.find("; ") + 2)};
 }
 
 }  // namespace
@@ -57,12 +80,15 @@ std::vector<std::string> processor_names() {
   return {names.begin(), names.end()};
 }
 
+std::expected<void, Refusal> check_processors(const std::vector<std::string>& names) {
+  if (const auto known = read_processors(names); !known) return std::unexpected(refusal_of(known.error()));
+  return {};
+}
+
 std::expected<Emitted, Refusal> emit(std::span<const uint8_t> module, const EmitOptions& options) {
   Result<Emitted> emitted = emit_module(module, options);
   if (emitted) return *std::move(emitted);
-  const std::string text = emitted.error().text();
-  return std::unexpected(Refusal{.code = static_cast<int32_t>(emitted.error().code()),
-                                 .text = text.substr(text.find("; ") + 2)});
+  return std::unexpected(refusal_of(emitted.error()));
 }
 
 }  // namespace halyard::aot

@@ -23,6 +23,8 @@ struct Emitted {
 
 // The names of the processors, for help.
 std::vector<std::string> processor_names();
+// INVALID_ARGUMENT: an unknown name, with the known ones; the same name twice; no name.
+std::expected<void, Refusal> check_processors(const std::vector<std::string>& names);
 
 // Compiles the portable kernels of a module for processors, and makes the module choose by the device. The
 // same module and options give the same bytes. INVALID_ARGUMENT and the verifier's other codes: the module is

@@ -1,5 +1,7 @@
 #include "emit/kernels.h"
 
+#include <algorithm>
+
 #include "aot/kernels.h"
 #include "base/plugin.h"
 #include "vm/decode/code.h"
@@ -15,6 +17,7 @@ namespace {
 constexpr uint32_t kLocalMemoryPage = 4096;
 constexpr uint32_t kMaxCount = 64;  // of bindings, and of constants, in native executables
 constexpr size_t kEmitReasonBytes = 1024;
+constexpr std::string_view kTileQuery = "vmvx.query_tile_sizes.2d";
 
 }  // namespace
 
@@ -69,6 +72,11 @@ Result<> PortableExecutable::add_kernels() {
   return {};
 }
 
+bool PortableExecutable::asks_for_tiles() const {
+  return std::ranges::any_of(module_->imports(),
+                             [](const vm::Import& each) { return each.name == kTileQuery; });
+}
+
 Result<std::vector<uint8_t>> PortableExecutable::compile(halyard_emit_fn emit,
                                                          const Processor& processor) const {
   if (!refusal_.empty()) return fail(Code::UNIMPLEMENTED, "{}", refusal_);
@@ -85,6 +93,11 @@ Result<std::vector<uint8_t>> PortableExecutable::compile(halyard_emit_fn emit,
   std::vector<halyard_emit_constant_t> constants;
   for (const Ref<vm::Buffer>& each : module_->rodata())
     constants.push_back({static_cast<Object*>(each.get()), each->span().data(), each->span().size()});
+  std::vector<std::pair<std::string, std::string>> import_texts;
+  for (const vm::Import& each : module_->imports()) import_texts.emplace_back(each.name, each.convention);
+  std::vector<halyard_emit_import_t> imports;
+  for (const auto& [import, convention] : import_texts)
+    imports.push_back({import.c_str(), convention.c_str()});
   const std::string name(module_->name());
   const halyard_emit_request_t request = {.struct_size = sizeof request,
                                           .code_format = vm::kCodeFormat,
@@ -96,6 +109,8 @@ Result<std::vector<uint8_t>> PortableExecutable::compile(halyard_emit_fn emit,
                                           .kernel_count = kernels.size(),
                                           .constants = constants.data(),
                                           .constant_count = constants.size(),
+                                          .imports = imports.data(),
+                                          .import_count = imports.size(),
                                           .buffer_type = &vm::Buffer::kType};
   std::vector<uint8_t> library;
   const auto take = [](void* user, const char* bytes, size_t size) {

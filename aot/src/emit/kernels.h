@@ -21,6 +21,8 @@ class PortableExecutable {
 
   uint32_t constant() const { return constant_; }  // the ordinal of the host's constant
   size_t kernel_count() const { return kernels_.size(); }
+  // Whether a kernel may ask for the sizes of tiles, which the library answers otherwise than a device may.
+  bool asks_for_tiles() const;
 
   // The bytes of a library of its kernels. UNIMPLEMENTED: a kernel cannot be compiled; the text says which
   // and why.

@@ -105,6 +105,10 @@ class ModuleWriter {
                          });
     functions_ +=
         objects ? "  vm_arena_begin(s, arena, arena_bytes);\n" : "  (void)arena;\n  (void)arena_bytes;\n";
+    const std::string was_zero =
+        objects ? fmt::format("\nvoid {0}_arena_was_zero({0}_state* s) {{ s->arena_was_zero = 1; }}\n",
+                              plan_.prefix)
+                : "";
     const std::string begin = constants_ == 0 ? "0" : "vm_constants_begin(s)";
     if (initializer_.empty()) {
       functions_ += fmt::format("  return {};\n}}\n", begin);
@@ -114,6 +118,7 @@ class ModuleWriter {
       functions_ += fmt::format("  const int status = {};\n  return status != 0 ? status : {}(s);\n}}\n",
                                 begin, initializer_);
     }
+    functions_ += was_zero;
   }
 
   bool has_imports() const {
@@ -164,6 +169,12 @@ class ModuleWriter {
                               "and keeps as long as the state."
                             : "The program needs no arena, which may be null.",
                         begin_prototype());
+    if (uses("vm_arena_begin"))
+      text += fmt::format(
+          "/* The bytes of the arena were 0 when init got it, as those of static variables are: memory that "
+          "is "
+          "used for the\n * first time is not cleared again. */\nvoid {0}_arena_was_zero({0}_state* s);\n\n",
+          plan_.prefix);
     for (const PublicFunction& each : public_) text += each.prototype(plan_.prefix) + ";\n";
     const std::string imports = import_prototypes();
     if (!imports.empty())
@@ -195,7 +206,11 @@ class ModuleWriter {
       text += fmt::format("  const {}_parameter* parameters;\n  size_t parameter_count;\n", plan_.prefix);
     if (has_recursion_) text += "  uint32_t depth; /* of nested calls */\n";
     if (uses("->stopped")) text += "  uint32_t stopped; /* calls are nested too deep */\n";
-    if (uses("vm_arena_begin")) text += "  void* free;    /* blocks of the arena */\n";
+    if (uses("vm_arena_begin"))
+      text +=
+          "  void* free;    /* blocks of the arena */\n"
+          "  uintptr_t untouched; /* from this address on, the arena is as init got it */\n"
+          "  int arena_was_zero;\n";
     if (uses("->text"))
       text += "  char text[64]; /* what `names` refers to, if the program named what it checked */\n";
     if (uses("->doomed")) text += "  void* doomed;\n  int destroying;\n";
@@ -339,6 +354,9 @@ class ModuleWriter {
         has_imports() ? ", NULL" : "");
     text += fmt::format("#ifndef VM_ARENA_BYTES\n#define VM_ARENA_BYTES {}\n#endif\n\n",
                         uses("vm_arena_begin") ? "(256u << 20)" : "16");
+    text += uses("vm_arena_begin")
+                ? fmt::format("#define vm_arena_was_zero(s) {}_arena_was_zero(s)\n\n", plan_.prefix)
+                : "#define vm_arena_was_zero(s) ((void)(s))\n\n";
     text += fmt::format(
         "typedef {} vm_value {{\n  int32_t i32;\n  int64_t i64;\n  float f32;\n  double f64;\n{}}} "
         "vm_value;\n\n"

@@ -322,7 +322,8 @@ class PlannedWriter {
           "rank;\n"
           "  size_t shape[VM_MAX_RANK];\n} vm_tensor;\n#define VM_TENSORS\n";
     text += fmt::format(
-        "static const char vm_name[] = {};\n#define vm_init(s, arena, bytes) {}_init(s, arena, bytes{})\n",
+        "static const char vm_name[] = {};\n#define vm_init(s, arena, bytes) {}_init(s, arena, bytes{})\n"
+        "#define vm_arena_was_zero(s) ((void)(s))\n",
         quoted(options_.name), prefix_, given().empty() ? "" : ", &vm_parameters");
     if (!given().empty())
       text += fmt::format("static const {}_parameters vm_parameters; /* fill in the addresses */\n", prefix_);

@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "emit/kernel_objects.h"
+#include "emit/microkernels.h"
+#include "emit/status_codes.h"
 #include "shared/symbols.h"
 #include "vm/object/variant.h"
 
@@ -38,53 +41,12 @@ constexpr uint32_t kBindingsArgument = 2;
 constexpr uint32_t kFirstNumber = 3;
 constexpr uint32_t kArguments = 12;
 
-// The objects of the entry function.
-struct KernelBuffer {
-  const void* type;
-  void* data;
-  uint64_t length;
-  uint64_t mutable_length;
-  uint64_t written;
-};
-struct KernelList {
-  const void* type;
-  void* buffers;
-  uint32_t size;
-  uint32_t element;
-};
 constexpr uint64_t kBufferAlignment = 64;
-
-// Codes of statuses.
-constexpr int32_t kInvalidArgument = 3;
-constexpr int32_t kResourceExhausted = 8;
-constexpr int32_t kOutOfRange = 11;
-constexpr int32_t kInternal = 13;
 
 bool is_op(const vm::Word& word, Op op) { return word.op == static_cast<uint16_t>(op); }
 bool is_op(const vm::Word& word, DecodedOp op) { return word.op == static_cast<uint16_t>(op); }
 
 }  // namespace
-
-const halyard_jit_layout_t& kernel_object_layout() {
-  static const halyard_jit_layout_t layout = {
-      .object_type = offsetof(KernelBuffer, type),
-      .buffer_data = offsetof(KernelBuffer, data),
-      .buffer_length = offsetof(KernelBuffer, length),
-      .buffer_mutable_length = offsetof(KernelBuffer, mutable_length),
-      .buffer_written = offsetof(KernelBuffer, written),
-      .list_element = offsetof(KernelList, element),
-      .list_size = offsetof(KernelList, size),
-      .list_data = offsetof(KernelList, buffers),
-      .frame_bytes = 0,
-      .frame_code = 0,
-      .frame_instance = 0,
-      .frame_call = 0,
-      .frame_caller_bytes = 0,
-      .code_words = 0,
-  };
-  static_assert(offsetof(KernelBuffer, type) == offsetof(KernelList, type));
-  return layout;
-}
 
 KernelEntry::KernelEntry(const halyard_emit_request_t& request, const halyard_emit_kernel_t& kernel,
                          const halyard_jit_function_t& plain, llvm::Function& run)
@@ -334,9 +296,10 @@ llvm::Error KernelEntry::write_word(uint32_t at) {
       go_on(next);
       return llvm::Error::success();
     }
-    return refused(at, is_op(word, DecodedOp::call_import)
-                           ? "microkernels and other imports are not compiled ahead of time"
-                           : "kernels ahead of time do not have it");
+    if (!is_op(word, DecodedOp::call_import)) return refused(at, "kernels ahead of time do not have it");
+    if (llvm::Error error = write_import_call(at)) return error;
+    go_on(next);
+    return llvm::Error::success();
   }
   switch (static_cast<Op>(word.op)) {
     case Op::const_ref_rodata:
@@ -388,6 +351,64 @@ llvm::Error KernelEntry::write_constant(uint32_t at) {
     return llvm::Error::success();
   }
   return refused(at, "the constant is not known");
+}
+
+Value* KernelEntry::checked_buffer(uint32_t reg) {
+  Value* const buffer = b_.CreateLoad(b_.getPtrTy(), ref(reg));
+  fail_unless(b_.CreateIsNotNull(buffer), kInvalidArgument);
+  Value* const type = field(buffer, offsetof(KernelBuffer, type), b_.getPtrTy());
+  fail_unless(b_.CreateICmpEQ(type, host_type(kBufferType)), kInvalidArgument);
+  return buffer;
+}
+
+llvm::Error KernelEntry::write_import_call(uint32_t at) {
+  const vm::CallSite& site = vm::call_site(&words_[at]);
+  const halyard_emit_import_t& import = request_.imports[site.function];
+  if (!is_microkernel(import.name, import.convention) || site.variadic)
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   "it calls '%s', which is no function of the module vmvx that is known",
+                                   import.name);
+  microkernels_.insert(import.name);
+  const uint16_t* const lists = kernel_.function.lists;
+  llvm::SmallVector<Value*, 20> arguments;
+  for (uint32_t i = 0; i < site.argument_count; ++i) {
+    const uint16_t entry = lists[site.arguments + i];
+    if ((entry & vm::kRefBit) != 0)
+      arguments.push_back(checked_buffer(entry & vm::kRegisterMask));
+    else
+      arguments.push_back(nullptr);
+  }
+  llvm::FunctionType* const type = microkernel_type(import.convention, module_.getContext());
+  for (uint32_t i = 0; i < site.argument_count; ++i)
+    if (!arguments[i]) {
+      const uint32_t reg = lists[site.arguments + i] & vm::kRegisterMask;
+      arguments[i] = b_.CreateAlignedLoad(type->getParamType(i), slot(reg), llvm::Align(4));
+    }
+  llvm::SmallVector<Value*, 2> results;
+  for (uint32_t i = 0; i < site.result_count; ++i) {
+    results.push_back(room(sizeof(uint64_t)));
+    arguments.push_back(results.back());
+  }
+  llvm::FunctionCallee callee = module_.getOrInsertFunction(microkernel_symbol(import.name), type);
+  auto* const function = llvm::cast<llvm::Function>(callee.getCallee());
+  function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  function->setDSOLocal(true);
+  Value* const status = b_.CreateCall(callee, arguments);
+  BasicBlock* const failed = new_block();
+  BasicBlock* const goes_on = new_block();
+  b_.CreateCondBr(b_.CreateIsNull(status), goes_on, failed);
+  b_.SetInsertPoint(failed);
+  return_code(status);
+  b_.SetInsertPoint(goes_on);
+  for (uint32_t i = 0; i < site.argument_count; ++i) {
+    const uint16_t entry = lists[site.arguments + i];
+    if ((entry & vm::kRefBit) != 0 && (entry & vm::kMoveBit) != 0)
+      b_.CreateStore(llvm::ConstantPointerNull::get(b_.getPtrTy()), ref(entry & vm::kRegisterMask));
+  }
+  for (uint32_t i = 0; i < site.result_count; ++i)
+    b_.CreateAlignedStore(b_.CreateLoad(b_.getInt64Ty(), results[i]),
+                          slot(lists[site.results + i] & vm::kRegisterMask), llvm::Align(4));
+  return llvm::Error::success();
 }
 
 llvm::Error KernelEntry::write_list_get(uint32_t at) {

@@ -8,6 +8,7 @@
 #include <llvm/Support/Error.h>
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 
@@ -16,9 +17,6 @@
 #include "vm/decode/words.h"
 
 namespace halyard::jit {
-
-// The layout of the objects that the entry function makes, as compiled code reads them.
-const halyard_jit_layout_t& kernel_object_layout();
 
 class KernelEntry {
  public:
@@ -29,6 +27,8 @@ class KernelEntry {
 
   // Adds the function. An error has the reason why the kernel is not compiled.
   llvm::Error write(const std::string& symbol);
+  // The imports that it calls (microkernels.h).
+  const std::set<std::string>& microkernels() const { return microkernels_; }
   uint32_t local_memory_pages() const;
   llvm::Function* function() const { return entry_; }
 
@@ -44,6 +44,7 @@ class KernelEntry {
   llvm::Error write_alloc(uint32_t at);
   llvm::Error write_list_get(uint32_t at);
   llvm::Error write_constant(uint32_t at);
+  llvm::Error write_import_call(uint32_t at);
   void go_on(uint32_t at);
 
   bool leaves(uint32_t at) const;
@@ -53,6 +54,7 @@ class KernelEntry {
   void set_field(llvm::Value* record, uint64_t offset, llvm::Value* value);
   llvm::Value* slot(uint32_t reg);
   llvm::Value* ref(uint32_t reg);
+  llvm::Value* checked_buffer(uint32_t reg);
   llvm::AllocaInst* room(uint64_t bytes);
   void fill_buffer(llvm::Value* buffer, llvm::Value* data, llvm::Value* length, bool writable);
   void clear(llvm::Value* memory, uint64_t bytes);
@@ -80,6 +82,7 @@ class KernelEntry {
   std::map<uint32_t, uint64_t>
       own_buffers_;  // by the instruction that allocates one: its place in local memory
   uint64_t own_bytes_ = 0;
+  std::set<std::string> microkernels_;
 };
 
 }  // namespace halyard::jit

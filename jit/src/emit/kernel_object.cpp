@@ -6,6 +6,7 @@
 #include "codegen/object.h"
 #include "codegen/translate.h"
 #include "emit/kernel_entry.h"
+#include "emit/kernel_objects.h"
 #include "emit/target.h"
 #include "front/plain_function.h"
 #include "shared/symbols.h"
@@ -71,11 +72,14 @@ std::string called_instruction(llvm::StringRef symbol) {
   return std::string(vm::info(static_cast<vm::Op>(op)).mnemonic());
 }
 
-llvm::Error check_calls(const llvm::Module& module) {
+llvm::Error check_calls(const llvm::Module& module, const std::set<std::string>& microkernels) {
   for (const llvm::Function& function : module)
-    if (function.isDeclaration() && !function.isIntrinsic() && !function.use_empty())
-      return not_compiled(called_instruction(function.getName()) +
-                          ": it is a function of the C library, which a library of kernels does not have");
+    if (function.isDeclaration() && !function.isIntrinsic() && !function.use_empty() &&
+        !microkernels.contains(function.getName().str()))
+      return not_compiled(
+          called_instruction(function.getName()) +
+          ": its bits are those of the C library where the kernel runs, which code of the module "
+          "cannot call");
   return llvm::Error::success();
 }
 
@@ -104,7 +108,7 @@ llvm::Expected<KernelObject> make_kernel_object(const halyard_emit_request_t& re
   define_put_ref(module);
   define_to_u64(module);
   define_types(module);
-  if (llvm::Error error = check_calls(module)) return error;
+  if (llvm::Error error = check_calls(module, entry.microkernels())) return error;
   for (llvm::Function& each : module) {
     if (each.isDeclaration()) continue;
     set_processor(each, machine);
@@ -120,7 +124,7 @@ llvm::Expected<KernelObject> make_kernel_object(const halyard_emit_request_t& re
   if (llvm::verifyModule(module, &text)) return not_compiled("LLVM refuses its own code: " + broken);
   auto object = generate_object(module, machine, llvm::CodeGenFileType::ObjectFile);
   if (!object) return object.takeError();
-  return KernelObject{std::move(*object), entry.local_memory_pages()};
+  return KernelObject{std::move(*object), entry.local_memory_pages(), entry.microkernels()};
 }
 
 }  // namespace halyard::jit

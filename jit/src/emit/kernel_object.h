@@ -8,6 +8,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "codegen/pipeline.h"
@@ -18,6 +19,7 @@ namespace halyard::jit {
 struct KernelObject {
   std::unique_ptr<llvm::MemoryBuffer> object;
   uint32_t local_memory_pages = 0;
+  std::set<std::string> microkernels;  // the imports that it calls (microkernels.h)
 };
 
 // Its entry function is named `symbol`. An error has the reason why the kernel is not compiled.

@@ -8,6 +8,7 @@
 #include "emit/kernel_object.h"
 #include "emit/library_object.h"
 #include "emit/link.h"
+#include "emit/microkernels.h"
 #include "emit/target.h"
 #include "halyard/abi.h"
 #include "shared/failure_reason.h"
@@ -34,6 +35,7 @@ llvm::Expected<std::string> make_library(const halyard_emit_request_t& request) 
   Pipeline pipeline(**machine);
   std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects;
   std::vector<ExportedKernel> exported;
+  std::set<std::string> microkernels;
   for (size_t i = 0; i < request.kernel_count; ++i) {
     const halyard_emit_kernel_t& kernel = request.kernels[i];
     const std::string symbol = "kernel" + std::to_string(i);
@@ -43,6 +45,7 @@ llvm::Expected<std::string> make_library(const halyard_emit_request_t& request) 
           llvm::inconvertibleErrorCode(),
           "kernel '" + llvm::Twine(kernel.name) + "': " + llvm::toString(object.takeError()));
     objects.push_back(std::move(object->object));
+    microkernels.merge(object->microkernels);
     exported.push_back({.name = kernel.name,
                         .symbol = symbol,
                         .binding_count = kernel.binding_count,
@@ -50,6 +53,14 @@ llvm::Expected<std::string> make_library(const halyard_emit_request_t& request) 
                         .local_memory_pages = object->local_memory_pages});
   }
   llvm::LLVMContext context;
+  if (!microkernels.empty()) {
+    llvm::Module module("microkernels", context);
+    set_target(module, **machine);
+    write_microkernels(microkernels, module, **machine);
+    auto object = generate_object(module, **machine, llvm::CodeGenFileType::ObjectFile);
+    if (!object) return object.takeError();
+    objects.push_back(std::move(*object));
+  }
   llvm::Module module("library", context);
   set_target(module, **machine);
   write_library(module, request.name, exported);

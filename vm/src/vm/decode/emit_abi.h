@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_EMIT_ABI = 1 };
+enum { HALYARD_EMIT_ABI = 2 };
 
 /* The note of the library is a halyard_jit_note_record_t, of this type and in this section, with
  * HALYARD_EMIT_ABI. */
@@ -22,6 +22,12 @@ typedef struct halyard_emit_constant_t {
   const void* data;
   uint64_t size;
 } halyard_emit_constant_t;
+
+/* A function that the executable imports, by its ordinal in decoded words. */
+typedef struct halyard_emit_import_t {
+  const char* name; /* with the module's: "vmvx.mmt4d" */
+  const char* convention;
+} halyard_emit_import_t;
 
 typedef struct halyard_emit_kernel_t {
   const char* name;
@@ -45,6 +51,8 @@ typedef struct halyard_emit_request_t {
   size_t kernel_count;
   const halyard_emit_constant_t* constants;
   size_t constant_count;
+  const halyard_emit_import_t* imports;
+  size_t import_count;
   const void* buffer_type; /* the address of the type of a buffer in decoded words */
 } halyard_emit_request_t;
 
