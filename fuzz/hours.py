@@ -2,9 +2,9 @@
        fuzz/hours.py table             writes the table
        fuzz/hours.py next COUNT        names the targets that have run the least
 
-RUNS is a file of lines `NAME <tab> CLOCK <tab> PROCESSOR <tab> EXECUTIONS <tab> FINDINGS`, as `./dev fuzz --minutes` and
-fuzz/elsewhere/run.sh write them: seconds of the clock, seconds of processors, how often the target ran, how often a run ended
-with a finding. The record has the same of each target and day.
+RUNS is a file of lines `NAME <tab> CLOCK <tab> PROCESSOR <tab> EXECUTIONS <tab> FINDINGS`, as `./dev fuzz` writes them: seconds of
+the clock, seconds of processors, how often the target ran, whether the run ended with a finding. The record has the sums for each
+target and day.
 """
 import collections
 import datetime
@@ -65,7 +65,7 @@ def table():
     done = sum(seconds >= GOAL * 60 for seconds, *_ in sums.values())
     text = f"""# Hours of fuzzing
 
-How long each target has explored, by `./dev fuzz --minutes=N` and `fuzz/elsewhere/run.sh`. The goal is {GOAL} minutes for each: {done} of
+How long each target has explored, by `./dev fuzz --minutes=N`. The goal is {GOAL} minutes for each: {done} of
 {len(sums)} have them. Of a run counts the time of the clock or of processors, whichever is less. "Findings" are runs that ended with one;
 `README.md` says what was found. `hours.py` writes this table from `hours.tsv`, which has a line for each target and day.
 
