@@ -95,7 +95,6 @@ TEST_F(BodyTest, AnEmptyBodyIsReadWithoutTheSocket) {
 TEST_F(BodyTest, ALargeBodyWakesTheReaderSeldom) {
   const std::string text(2 * kReady + 100, 'x');
   start(text.size());
-  client_->send(std::string_view(text).substr(0, 10));
   std::string got;
   {
     bool has_read = false;
@@ -107,6 +106,9 @@ TEST_F(BodyTest, ALargeBodyWakesTheReaderSeldom) {
           has_read = true;
         },
         boost::asio::detached);
+    context_.run_for(std::chrono::milliseconds(20));  // reads what is there, which is nothing, and waits
+    client_->send(std::string_view(text).substr(0, 10));
+    context_.restart();
     context_.run_for(std::chrono::milliseconds(50));
     EXPECT_FALSE(has_read) << "10 bytes are not worth it";
     EXPECT_EQ(watermark(), static_cast<int>(kReady));

@@ -143,7 +143,7 @@ class Client {
 };
 
 struct HostOptions {
-  ServerLimits limits = {.body = 1 << 20, .connections = 8, .request = kPatience, .idle = kPatience};
+  ServerLimits limits = {.body = 1 << 20, .connections = 64, .request = kPatience, .idle = kPatience};
   uint64_t memory = 64 << 20;
   Access access;
   size_t queue = 4;
@@ -151,11 +151,11 @@ struct HostOptions {
   bool has_control = false;
 };
 
-// Serves on two threads, as vm-serve does with --threads=1.
+// Serves on three threads, as vm-serve does with --threads=2.
 class Host {
  public:
   explicit Host(HostOptions options = {})
-      : scheduler(runtime, log, {.calls = 1, .contexts = 1, .queue = options.queue, .batch_delay = {}}),
+      : scheduler(runtime, log, {.calls = 2, .contexts = 1, .queue = options.queue, .batch_delay = {}}),
         repository(runtime, scheduler, log, sources(options), "", {}) {
     EXPECT_TRUE(make_instance(flags, program));
     EXPECT_TRUE(repository.start());
@@ -167,7 +167,8 @@ class Host {
   ~Host() {
     server->close_all();
     const auto end = Clock::now() + kPatience;
-    while (metrics.connections.load() > 0 && Clock::now() < end)
+    // A call that was abandoned has its arguments until it has ended.
+    while ((metrics.connections.load() > 0 || metrics.request_bytes.load() > 0) && Clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(metrics.connections.load(), 0);
     EXPECT_EQ(metrics.request_bytes.load(), 0) << "memory stays reserved";
@@ -191,12 +192,21 @@ class Host {
     client.send(request);
     return client.answer();
   }
+  // The same; it returns after the request has been logged.
+  Answer ask_and_end(std::string_view request) {
+    Client client = connect();
+    client.send(request);
+    client.end();
+    Answer answer = client.answer();
+    EXPECT_TRUE(client.is_closed());
+    return answer;
+  }
 
   Flags flags;
   Program program;
   Metrics metrics;
   Log log{metrics};
-  boost::asio::io_context io{2};
+  boost::asio::io_context io{3};
   RequestTraces traces{{}, std::nullopt};
   Runtime runtime{flags, program, metrics, traces, io, kPatience};
   Scheduler scheduler;
@@ -218,7 +228,7 @@ class Host {
   }
 
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{io.get_executor()};
-  std::thread threads_[2];
+  std::thread threads_[3];
 };
 
 }  // namespace halyard::tools::serve::testing_support
