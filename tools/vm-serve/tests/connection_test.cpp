@@ -915,6 +915,22 @@ TEST(HttpConnection, ARequestThatHasArrivedIsAnsweredAlthoughTheServerDrains) {
   EXPECT_TRUE(answer.closes());
 }
 
+// The bytes of a request may be on their way from the socket to the connection when the server begins to drain.
+TEST(HttpConnection, NoRequestIsLostToTheBeginningOfTheEnd) {
+  for (int i = 0; i < 40; ++i) {
+    Host host;
+    Client client = host.connect();
+    client.send(kLive);
+    ASSERT_EQ(client.answer().status, 200u);
+    client.send(kLive);
+    for (int turns = 0; turns < i % 20; ++turns) std::this_thread::yield();
+    host.server->drain([] {});
+    const Answer answer = client.answer();
+    ASSERT_EQ(answer.status, 200u) << i;
+    EXPECT_TRUE(client.is_closed());
+  }
+}
+
 TEST(HttpConnection, TheEndOfTheServerEndsCallsAndLoading) {
   const TemporaryFolder folder;
   Host host({.models = {{"endless", endless_model(folder)}}, .has_control = true});
