@@ -66,8 +66,8 @@ def table():
     text = f"""# Hours of fuzzing
 
 How long each target has explored, by `./dev fuzz --minutes=N`. The goal is {GOAL} minutes for each: {done} of
-{len(sums)} have them. Of a run counts the time of the clock or of processors, whichever is less. "Findings" are runs that ended with one;
-`README.md` says what was found. `hours.py` writes this table from `hours.tsv`, which has a line for each target and day.
+{len(sums)} have them. Of a run counts the time of the clock or of processors, whichever is less. "Findings" are runs that ended with
+one. `hours.py` writes this table from `hours.tsv`, which has a line for each target and day.
 
 | target | minutes | executions | findings | inputs kept in `corpus` | last day |
 |---|---|---|---|---|---|
