@@ -143,6 +143,54 @@ TEST_F(BodyTest, NeverWaitsForMoreThanIsMissing) {
   }
 }
 
+// As much as wakes the reader of a large body is large: at the beginning, and when as much is left.
+TEST_F(BodyTest, AsMuchAsWakesTheReaderIsLarge) {
+  start(2 * kReady);
+  client_->send(std::string(kReady, 'x'));
+  EXPECT_EQ(read(kReady, kReady).size(), kReady);
+  EXPECT_EQ(watermark(), static_cast<int>(kReady));
+  std::vector<char> part(kReady);
+  boost::asio::co_spawn(
+      strand_, [&]() -> Task<> { (void)co_await body_->read_some(part.data(), part.size()); },
+      boost::asio::detached);
+  context_.restart();
+  context_.run_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(watermark(), static_cast<int>(kReady)) << "the last part wakes it at its end";
+  client_->close();
+  context_.restart();
+  context_.run_for(std::chrono::milliseconds(200));
+}
+
+// Nothing of what is too large, or cannot be decoded, is handed out.
+TEST_F(BodyTest, DecodedBytesBehindAnErrorAreNotHandedOut) {
+  // A stored block of deflate: "abcdef", and its checksum.
+  const std::string whole(
+      "\x78\x01\x01\x06\x00\xf9\xff"
+      "abcdef"
+      "\x08\x1e\x02\x56",
+      17);
+  std::string damaged = whole;
+  damaged.back() = 'x';
+  const struct {
+    std::string sent;
+    uint64_t most;
+    std::string read;
+    bool is_too_large, is_malformed;
+  } cases[] = {
+      {whole, 6, "abcdef", false, false}, {whole, 5, "", true, false}, {damaged, 6, "", false, true}};
+  for (const auto& [sent, most, expected, is_too_large, is_malformed] : cases) {
+    is_done_ = false;
+    start(sent.size());
+    body_->decode(Coding::deflate, most);
+    client_->send(sent);
+    EXPECT_EQ(read(100, 100), expected) << most;
+    EXPECT_TRUE(is_done_);
+    EXPECT_EQ(body_->is_too_large(), is_too_large);
+    EXPECT_EQ(body_->is_malformed(), is_malformed);
+    EXPECT_EQ(body_->most_decoded(), most);
+  }
+}
+
 TEST_F(BodyTest, SmallPiecesAreReadAsTheyCome) {
   start(4 * kReady);
   client_->send("abc");

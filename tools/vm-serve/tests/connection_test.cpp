@@ -8,6 +8,7 @@
 
 #include "control_request.h"
 #include "conversation.h"
+#include "documents.h"
 #include "fixtures.h"
 
 namespace halyard::tools::serve {
@@ -110,6 +111,15 @@ std::string endless_model(const TemporaryFolder& folder) {
   EXPECT_NE(at, std::string::npos);
   text.replace(at, step.size(), "vm.add.i64 %i14:15, %i10:11");
   return folder.write("endless.vmasm", text);
+}
+// A model whose calls fail, by no fault of the request.
+std::string failing_model(const TemporaryFolder& folder) {
+  std::string text = file_text(HALYARD_SOURCE_DIR "/examples/inline_mul.vmasm");
+  const std::string end = "vm.return %R7";
+  const size_t at = text.find(end);
+  EXPECT_NE(at, std::string::npos);
+  text.replace(at, end.size(), "%i0 = vm.const.i32 13\n  vm.fail %i0, \"it fails\"");
+  return folder.write("failing.vmasm", text);
 }
 std::string endless_request(std::string_view headers = "") {
   return request("POST /v2/models/endless/infer", headers, small_json());
@@ -462,8 +472,9 @@ TEST(HttpConnection, ABodyThatBreaksOffIsRefused) {
   Host host;
   const Binary binary = binary_of(3000);
   const std::string whole = request(kInfer, binary.headers, binary.text()),
-                    parts = chunked(kInfer, "", small_json(), 20);
-  for (const std::string& text : {request(kInfer, "", small_json()), whole, parts}) {
+                    parts = chunked(kInfer, "", small_json(), 20),
+                    gzip = request(kInfer, "Content-Encoding: gzip\r\n", packed(small_json()));
+  for (const std::string& text : {request(kInfer, "", small_json()), whole, parts, gzip}) {
     Client client = host.connect();
     client.send(std::string_view(text).substr(0, text.size() - 6));
     client.end();
@@ -536,6 +547,45 @@ TEST(HttpConnection, AClientThatWaitsIsToldToContinueOnce) {
   EXPECT_FALSE(answer.closes());
 }
 
+TEST(HttpConnection, JsonAndBinaryInputsMayBeMixed) {
+  Host host;
+  const std::string_view twos("\0\0\0\x40\0\0\0\x40", 8);
+  const std::string json =
+      R"({"inputs":[{"name":"input1","datatype":"FP32","shape":[2],"parameters":{"binary_data_size":8}},)"
+      R"({"name":"input0","datatype":"FP32","shape":[2],"data":[1,2.5]}]})";
+  const Answer answer = host.ask(request(
+      kInfer, fmt::format("Inference-Header-Content-Length: {}\r\n", json.size()), json + std::string(twos)));
+  EXPECT_EQ(answer.status, 200u);
+  EXPECT_NE(answer.body.find(kSmallData), std::string::npos) << answer.body;
+}
+
+TEST(HttpConnection, RequestsThatAreNoneAreRefusedAndTheConnectionGoesOn) {
+  Host host;
+  const struct {
+    std::string headers, body;
+    unsigned status;
+    std::string_view line;
+  } cases[] = {
+      {"Content-Encoding: br\r\n", small_json(), 415, "Accept-Encoding: gzip, deflate"},
+      {"Inference-Header-Content-Length: 1x\r\n", small_json(), 400, ""},
+      {"Inference-Header-Content-Length: 9999\r\n", small_json(), 400, ""},
+      {"", "{", 400, ""},
+      {"", "", 400, ""},
+      {"", R"({"inputs":[]})", 400, ""},
+  };
+  const auto metrics = host.metrics.of_model("mul", "1");
+  for (const auto& [headers, body, status, line] : cases) {
+    Client client = host.connect();
+    client.send(request(kInfer, headers, body));
+    client.send(kLive);
+    const Answer answer = client.answer();
+    EXPECT_EQ(answer.status, status) << headers << body;
+    EXPECT_TRUE(line.empty() || answer.has(line)) << answer.head;
+    EXPECT_EQ(client.answer().body, kLiveBody) << headers << body;
+  }
+  EXPECT_EQ(metrics->failed.load(), 3u) << "those with a header that names a readable body";
+}
+
 // ---- Memory
 
 TEST(HttpConnection, RequestsThatNeedMoreMemoryThanThereIsAreRefused) {
@@ -551,7 +601,7 @@ TEST(HttpConnection, RequestsThatNeedMoreMemoryThanThereIsAreRefused) {
     const Answer answer = client.answer();
     EXPECT_EQ(answer.status, 503u);
     EXPECT_TRUE(answer.has("Retry-After: 1"));
-    EXPECT_NE(answer.body.find(kNoRoom), std::string::npos) << answer.body;
+    EXPECT_EQ(answer.body, error_document(kNoRoom)) << "it is refused before it is called";
     client.close();
     EXPECT_TRUE(becomes([&] { return host.metrics.request_bytes.load() == 0; }));
   }
@@ -565,7 +615,15 @@ TEST(HttpConnection, AJsonObjectThatComesWithItsHeaderIsReservedToo) {
   Host host({.memory = small_json().size() - 1});
   const Answer answer = host.ask(request(kInfer, "", small_json()));
   EXPECT_EQ(answer.status, 503u);
-  EXPECT_NE(answer.body.find(kNoRoom), std::string::npos) << answer.body;
+  EXPECT_EQ(answer.body, error_document(kNoRoom));
+}
+
+// The copy of a text without a length grows; what it has left behind is given back.
+TEST(HttpConnection, AGrowingTextTakesWhatItsTwoLastCopiesTake) {
+  const std::string body = json_of("1,2.5", "2,2", 2, 200 << 10);
+  Host enough({.memory = (128 + 256 + 20) << 10}), short_of({.memory = (128 + 256 - 1) << 10});
+  EXPECT_EQ(enough.ask(chunked(kInfer, "", body, 9000)).status, 200u);
+  EXPECT_EQ(short_of.ask(chunked(kInfer, "", body, 9000)).status, 503u);
 }
 
 TEST(HttpConnection, LargeDocumentsAreReserved) {
@@ -651,6 +709,21 @@ TEST(HttpConnection, LargeAnswersAreCompressedForClientsThatAskForIt) {
   EXPECT_EQ(error.head.find("Content-Encoding"), std::string::npos);
 }
 
+TEST(HttpConnection, AnswersAreCompressedFromOneKibibyteOn) {
+  Host host;
+  const auto answer = [&](size_t id) {
+    std::string body = small_json();
+    body.insert(1, fmt::format("\"id\":\"{}\",", std::string(id, 'i')));
+    return host.ask(request(kInfer, "Accept-Encoding: gzip\r\n", body));
+  };
+  const size_t others = answer(1).body.size() - 1;
+  ASSERT_LT(others, 1000u);
+  EXPECT_FALSE(answer(1023 - others).has("Vary: Accept-Encoding"));
+  const Answer exact = answer(1024 - others);
+  EXPECT_TRUE(exact.has("Vary: Accept-Encoding"));
+  EXPECT_EQ(unpacked(exact.body).size(), 1024u);
+}
+
 TEST(HttpConnection, TheLogHasALineForEachRequest) {
   Host host;
   host.server->logs_requests = true;
@@ -665,6 +738,10 @@ TEST(HttpConnection, TheLogHasALineForEachRequest) {
       404u);
   EXPECT_EQ(host.ask_and_end(request(kInfer, "", small_json())).status, 200u);
   EXPECT_EQ(host.ask_and_end("ABCDEFGHIJKLMNOPQRSTUVW / HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 405u);
+  EXPECT_EQ(
+      host.ask_and_end(request(kInfer, "", R"({"inputs":[{"name":")" + std::string(1000, 'n') + "\"}]}"))
+          .status,
+      400u);
   host.log.flush();
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("\"target\":\"" + long_path.substr(0, 256) + "\""), std::string::npos) << log;
@@ -672,22 +749,31 @@ TEST(HttpConnection, TheLogHasALineForEachRequest) {
   EXPECT_NE(log.find("\"model\":\"mul\",\"version\":\"1\",\"status\":200"), std::string::npos) << log;
   EXPECT_NE(log.find("\"method\":\"ABCDEFGHIJKLMNOP\","), std::string::npos) << log;
   EXPECT_NE(log.find("\"client\":\"127.0.0.1:"), std::string::npos) << log;
-  // The text of an error is there, of an answer it is not.
-  const size_t answer = log.find("\"answer\":\"");
-  EXPECT_NE(answer, std::string::npos);
+  // The beginning of an error is there, of an answer nothing.
+  const size_t answer = log.find("\"status\":400");
+  ASSERT_NE(answer, std::string::npos);
+  const size_t begin = log.find("\"answer\":\"", answer);
+  ASSERT_NE(begin, std::string::npos) << log;
+  std::string text = log.substr(begin, log.find('\n', begin) - begin);
+  for (size_t at = 0; (at = text.find("\\\"", at)) != std::string::npos; ++at) text.erase(at, 1);
+  EXPECT_EQ(text.size(), std::string_view("\"answer\":\"").size() + 512 + std::string_view("\"}").size())
+      << text;
   EXPECT_EQ(log.find(kSmallData), std::string::npos);
 }
 
 TEST(HttpConnection, WithoutALogOnlyFailuresOfTheServerAreLogged) {
-  Host host({.memory = 10});
+  const TemporaryFolder folder;
+  Host host({.models = {{"failing", failing_model(folder)}}});
   testing::internal::CaptureStderr();
   EXPECT_EQ(host.ask_and_end("GET /v2/none HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 404u);
   host.log.flush();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   testing::internal::CaptureStderr();
-  EXPECT_EQ(host.ask_and_end(request(kInfer, "", small_json())).status, 503u);
+  EXPECT_EQ(host.ask_and_end(request("POST /v2/models/failing/infer", "", small_json())).status, 500u);
   host.log.flush();
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("\"status\":503"), std::string::npos);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("\"status\":500"), std::string::npos) << log;
+  EXPECT_NE(log.find("it fails"), std::string::npos) << log;
 }
 
 // ---- The repository
@@ -707,6 +793,12 @@ TEST(HttpConnection, ModelsAreLoadedAndUnloadedWhereClientsMay) {
   EXPECT_EQ(ask("index", packed("{}"), "Content-Encoding: gzip\r\n").status, 200u);
   EXPECT_EQ(ask("index", "{}", "Content-Encoding: br\r\n").status, 415u);
   // The connection goes on behind each.
+  {
+    Client chunks = host.connect();
+    chunks.send(chunked("POST /v2/repository/index", "", "{}", 1) + std::string(kLive) + std::string(kLive));
+    EXPECT_EQ(chunks.answer().status, 200u);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(chunks.answer().body, kLiveBody);
+  }
   Client client = host.connect();
   for (const std::string_view body : {"", "{}", "{"}) {
     client.send(request("POST /v2/repository/index", "", body));
@@ -732,6 +824,18 @@ TEST(HttpConnection, ControlOfTheRepositoryHasALimitOfItsOwn) {
       }
     }
   }
+}
+
+TEST(HttpConnection, ALargeRequestOfTheRepositoryIsRefusedBeforeItsBody) {
+  Host host({.has_control = true});
+  Client client = host.connect();
+  client.send(
+      fmt::format("POST /v2/repository/index HTTP/1.1\r\nHost: localhost\r\nExpect: "
+                  "100-continue\r\nContent-Length: {}\r\n\r\n",
+                  kMaxControlBody + 1));
+  const Answer answer = client.answer();
+  EXPECT_EQ(answer.status, 413u);
+  EXPECT_EQ(answer.interim, 0);
 }
 
 TEST(HttpConnection, WithoutControlOnlyTheIndexIsAnswered) {
@@ -803,6 +907,44 @@ TEST(HttpConnection, AFullQueueRefusesBeforeItReadsTheBody) {
   EXPECT_EQ(answer.interim, 0);
 }
 
+TEST(HttpConnection, AQueueThatBecomesFullWhileABodyIsReadRefusesToo) {
+  const TemporaryFolder folder;
+  Host host({.queue = 1, .models = {{"endless", endless_model(folder)}}});
+  const auto metrics = host.metrics.of_model("endless", "1");
+  Client late = host.connect(), running = host.connect(), waiting = host.connect();
+  const std::string text = endless_request();
+  late.send(std::string_view(text).substr(0, text.size() - 5));
+  EXPECT_FALSE(late.hears(milliseconds(50)));
+  running.send(text);
+  ASSERT_TRUE(becomes([&] { return metrics->running.load() == 1; }));
+  waiting.send(text);
+  ASSERT_TRUE(becomes([&] { return metrics->queued.load() == 1; }));
+  late.send(std::string_view(text).substr(text.size() - 5));
+  const Answer answer = late.answer();
+  EXPECT_EQ(answer.status, 503u);
+  EXPECT_FALSE(answer.closes());
+  EXPECT_EQ(metrics->rejected.load(), 1u);
+}
+
+// A wait whose time changes is begun anew, once.
+TEST(HttpConnection, AnOpenConnectionTakesNoProcessor) {
+  Host host;
+  Client client = host.connect();
+  const std::string text = request(kInfer, "", small_json());
+  client.send(std::string_view(text).substr(0, text.size() - 5));
+  EXPECT_FALSE(client.hears(milliseconds(50)));
+  client.send(std::string_view(text).substr(text.size() - 5));
+  EXPECT_EQ(client.answer().status, 200u);
+  const auto used = [] {
+    timespec time = {};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  const auto before = used();
+  std::this_thread::sleep_for(milliseconds(500));
+  EXPECT_LT(used() - before, milliseconds(25));
+}
+
 // ---- Clients that go, and a server that ends
 
 TEST(HttpConnection, TheCallOfAClientThatHasGoneIsCancelled) {
@@ -845,6 +987,24 @@ TEST(HttpConnection, AClientThatEndedOnlyItsSideIsAskedOnceAndAnswered) {
   EXPECT_EQ(answer.status, 504u);
   EXPECT_EQ(answer.interim, 1);
   EXPECT_EQ(metrics->cancelled.load(), 0u);
+}
+
+// As long as earlier answers are on their way, a send would not tell whether the client has gone.
+TEST(HttpConnection, AClientThatHasNotReadItsAnswersIsNotAsked) {
+  const TemporaryFolder folder;
+  Host host({.models = {{"endless", endless_model(folder)}}});
+  Client client = host.connect(true);
+  client.send(std::string(kLive) + endless_request());
+  client.end();
+  ASSERT_TRUE(becomes([&] { return host.metrics.of_model("endless", "1")->running.load() == 1; }));
+  for (int i = 0; i < 4; ++i) host.server->look_at_clients();
+  const Answer answer = client.answer();
+  EXPECT_EQ(answer.status, 200u);
+  EXPECT_EQ(client.heard(), "");
+  EXPECT_FALSE(client.hears(milliseconds(50)));
+  host.server->look_at_clients();
+  EXPECT_TRUE(client.hears(kPatience));
+  EXPECT_EQ(client.heard(), "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
 TEST(HttpConnection, AClientOfHttp10GetsNoInterimAnswers) {
@@ -915,7 +1075,40 @@ TEST(HttpConnection, ARequestThatHasArrivedIsAnsweredAlthoughTheServerDrains) {
   EXPECT_TRUE(answer.closes());
 }
 
-// The bytes of a request may be on their way from the socket to the connection when the server begins to drain.
+TEST(HttpConnection, ADrainingServerTakesNoConnections) {
+  Host host;
+  host.server->drain([] {});
+  Client client = host.connect();
+  client.send(kLive);
+  EXPECT_TRUE(client.is_closed());
+}
+
+// The server begins to drain while it writes an answer that does not say so.
+TEST(HttpConnection, AfterTheLastAnswerOnlyWhatIsThereIsAnswered) {
+  constexpr size_t kCount = 1 << 20;  // more than the sockets hold
+  const Binary binary = binary_of(kCount, true);
+  for (const bool has_another : {false, true}) {
+    Host host({.limits = {.body = 16 << 20, .connections = 8, .request = kPatience, .idle = kPatience}});
+    Client client = host.connect(true);
+    client.send(request(kInfer, binary.headers, binary.text()));
+    if (has_another) client.send(kLive);
+    ASSERT_TRUE(becomes([&] { return host.metrics.of_model("mul", "1")->succeeded.load() == 1; }));
+    std::this_thread::sleep_for(milliseconds(50));
+    host.server->drain([] {});
+    const Answer answer = client.answer();
+    EXPECT_EQ(answer.status, 200u);
+    EXPECT_FALSE(answer.closes());
+    if (has_another) {
+      const Answer last = client.answer();
+      EXPECT_EQ(last.body, kLiveBody);
+      EXPECT_TRUE(last.closes());
+    }
+    EXPECT_TRUE(client.is_closed());
+  }
+}
+
+// The bytes of a request may be on their way from the socket to the connection when the server begins to
+// drain.
 TEST(HttpConnection, NoRequestIsLostToTheBeginningOfTheEnd) {
   for (int i = 0; i < 40; ++i) {
     Host host;
