@@ -1,4 +1,7 @@
-"""usage: fuzz/keep.py FROM TO BYTES  keeps in TO some small inputs of a merged corpus, of so many bytes together at most"""
+"""usage: fuzz/keep.py CONTROL TO BYTES  keeps in the folder TO those inputs that reach most with so many bytes together at most
+
+CONTROL is what libFuzzer leaves with `-set_cover_merge=1 -merge_control_file=CONTROL`: which features each input reaches.
+"""
 import hashlib
 import pathlib
 import shutil
@@ -7,23 +10,50 @@ import sys
 MOST = 24  # files
 
 
+def read_control(path):
+    """{bytes of an input: features that it reaches}, and how many inputs libFuzzer has looked at."""
+    lines = pathlib.Path(path).read_text(errors="surrogateescape").splitlines()
+    count = int(lines[0])
+    names, reached = lines[2:2 + count], {}
+    for line in lines[2 + count:]:
+        kind, number, *features = line.split()
+        if kind == "FT":
+            data = pathlib.Path(names[int(number)]).read_bytes()
+            reached.setdefault(data, set()).update(features)
+    reached.pop(b"", None)
+    return reached, count
+
+
+def chosen(reached, limit, before):
+    """The inputs that reach the most new features for each byte, one after another. Of those alike, one that is kept already."""
+    left, seen, total, made = dict(reached), set(), 0, []
+    while len(made) < MOST:
+        fitting = [(len(features - seen) / len(data), data in before, -len(data), data) for data, features in left.items()
+                   if total + len(data) <= limit and features - seen]
+        if not fitting:
+            break
+        data = max(fitting)[-1]
+        seen |= left.pop(data)
+        total += len(data)
+        made.append(data)
+    return made, len(seen)
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    merged, kept, limit = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
-    inputs = sorted({path.read_bytes() for path in merged.iterdir()} - {b""}, key=lambda data: (len(data), data))
-    total, fitting = 0, 0
-    while fitting < len(inputs) and total + len(inputs[fitting]) <= limit:
-        total += len(inputs[fitting])
-        fitting += 1
-    # Of all sizes among the small ones.
-    count = min(MOST, fitting)
-    chosen = [inputs[(i + 1) * fitting // count - 1] for i in range(count)]
+    kept, limit = pathlib.Path(sys.argv[2]), int(sys.argv[3])
+    reached, count = read_control(sys.argv[1])
+    before = {path.read_bytes() for path in kept.iterdir()} if kept.is_dir() else set()
+    inputs, features = chosen(reached, limit, before)
+    if not inputs:
+        sys.exit(f"keep: {sys.argv[1]} names no input that reaches anything; {kept} stays as it is")
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True)
-    for data in chosen:
+    for data in inputs:
         (kept / hashlib.sha1(data).hexdigest()[:16]).write_bytes(data)
-    print(f"{kept}: {len(chosen)} inputs of {sum(map(len, chosen))} bytes, of {len(inputs)}")
+    everything = len(set().union(*reached.values()))
+    print(f"{kept}: {len(inputs)} inputs of {sum(map(len, inputs))} bytes reach {features} of {everything} features that {count} inputs reach")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include "hal/capture/capture_file.h"
 #include "hal/capture/replay.h"
 #include "hal/driver/driver_library.h"
+#include "run_files.h"
 
 using namespace halyard;
 using namespace halyard::hal;
@@ -22,7 +23,7 @@ constexpr size_t kMaxBuffers = 64;
 
 const Ref<Device>& null_device() {
   static const Ref<Device> device = [] {
-    Result<Ref<DriverLibrary>> library = DriverLibrary::open(HALYARD_NULL_DRIVER);
+    Result<Ref<DriverLibrary>> library = DriverLibrary::open(fuzz::run_file(HALYARD_NULL_DRIVER));
     if (!library) fuzz::finding(library.error().text());
     Result<Ref<Device>> opened = Device::open(*library, "null", "", {});
     if (!opened) fuzz::finding(opened.error().text());

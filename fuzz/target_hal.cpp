@@ -7,6 +7,7 @@
 #include "fuzzing.h"
 #include "hal/driver/driver_library.h"
 #include "queue_program.h"
+#include "run_files.h"
 
 using namespace halyard;
 
@@ -26,8 +27,10 @@ struct Devices {
 
 const std::vector<Devices>& all_devices() {
   static const std::vector<Devices> all = [] {
-    const Result<Ref<hal::DriverLibrary>> local = hal::DriverLibrary::open(HALYARD_LOCAL_DRIVER);
-    const Result<Ref<hal::DriverLibrary>> null = hal::DriverLibrary::open(HALYARD_NULL_DRIVER);
+    const Result<Ref<hal::DriverLibrary>> local =
+        hal::DriverLibrary::open(fuzz::run_file(HALYARD_LOCAL_DRIVER));
+    const Result<Ref<hal::DriverLibrary>> null =
+        hal::DriverLibrary::open(fuzz::run_file(HALYARD_NULL_DRIVER));
     const Ref<hal::Device> sync = open(local, "local-sync"), task = open(local, "local-task"),
                            other = open(null, "null");
     return std::vector<Devices>{{"local-sync", {sync}}, {"local-task", {task}}, {"null", {other}}};

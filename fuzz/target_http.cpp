@@ -19,6 +19,7 @@
 #include "connection.h"
 #include "fuzzing.h"
 #include "repository.h"
+#include "run_files.h"
 #include "scheduler.h"
 #include "server.h"
 
@@ -53,7 +54,7 @@ struct Host {
     ModelSource source;
     source.name = "m";
     source.version = "1";
-    source.file = HALYARD_SOURCE_DIR "/examples/inline_mul.vmasm";
+    source.file = halyard::fuzz::run_file(HALYARD_SOURCE_DIR "/examples/inline_mul.vmasm");
     source.is_named = true;
     return {source};
   }

@@ -11,6 +11,7 @@
 
 #include "fuzzing.h"
 #include "remote/message.h"
+#include "run_files.h"
 #include "server/server.h"
 
 namespace {
@@ -24,7 +25,7 @@ struct Host {
   Host() {
     device_server::ServerOptions options;
     options.devices = {"null"};
-    options.driver_files = {HALYARD_NULL_DRIVER};
+    options.driver_files = {fuzz::run_file(HALYARD_NULL_DRIVER)};
     options.limits.memory = 1 << 20;
     options.limits.cache = 1 << 16;
     options.limits.handles = 64;

@@ -1,10 +1,11 @@
 """usage: packaging/measures.py FILE...          writes what can be measured of libraries and archives to standard output
-       packaging/measures.py --keep BUILD     keeps the measures of a build as those of the version in halyard.h
+       packaging/measures.py --keep BUILD [FILE...]
+           keeps the measures of a build, and of the packages and the wheel that were made of it, as those of the version in halyard.h
 
 For a shared library: its size without debug information and the names that it exports. For any other file: its size. A release
 has this as halyard-VERSION.measures.json. packaging/measures/VERSION.json keeps the measures of a version by the kind of build,
 with and without link-time optimization; the test `measures` and `./dev release` compare with the newest: no exported name may go,
-and no file may grow by more than a tenth before somebody keeps new measures."""
+and no file may grow by more than a tenth before somebody keeps new measures. A release, which has all files, may lack none."""
 
 import json
 import pathlib
@@ -55,7 +56,8 @@ def kind_of(build: pathlib.Path) -> str:
 
 
 def libraries(build: pathlib.Path) -> list[pathlib.Path]:
-    found = [build / "lib" / "libhalyard.so", *(build / "lib" / "halyard").glob("*.so"), *(build / "lib" / "halyard" / "drivers").glob("*.so")]
+    plugins = build / "lib" / "halyard"
+    found = [build / "lib" / "libhalyard.so", *plugins.glob("*.so"), *(plugins / "drivers").glob("*.so"), *(plugins / "channels").glob("*.so")]
     return sorted(path for path in found if path.exists())
 
 
@@ -65,9 +67,9 @@ def last() -> tuple[str, dict]:
     return files[-1].stem, json.loads(files[-1].read_text())
 
 
-def compare(before: dict, now: dict, sizes: bool = True) -> list[str]:
-    """What is worse than it was, of the files that both have."""
-    worse = []
+def compare(before: dict, now: dict, sizes: bool = True, complete: bool = False) -> list[str]:
+    """What is worse than it was, of the files that both have; `complete`: none may be missing."""
+    worse = [f"{name} is missing" for name in sorted(before.keys() - now.keys()) if complete]
     for name in sorted(before.keys() & now.keys()):
         gone = sorted(set(before[name].get("exports", [])) - set(now[name].get("exports", [])))
         if gone:
@@ -78,17 +80,17 @@ def compare(before: dict, now: dict, sizes: bool = True) -> list[str]:
     return worse
 
 
-def keep(build: pathlib.Path) -> None:
+def keep(build: pathlib.Path, files: list[pathlib.Path]) -> None:
     path = KEPT / f"{version()}.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
-    kept.setdefault(kind_of(build), {}).update(measure(libraries(build)))
+    kept.setdefault(kind_of(build), {}).update(measure([*libraries(build), *files]))
     path.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def main() -> None:
     arguments = sys.argv[1:]
-    if len(arguments) == 2 and arguments[0] == "--keep":
-        keep(pathlib.Path(arguments[1]))
+    if len(arguments) >= 2 and arguments[0] == "--keep":
+        keep(pathlib.Path(arguments[1]), [pathlib.Path(argument) for argument in arguments[2:]])
     elif arguments and not any(argument.startswith("-") for argument in arguments):
         print(json.dumps(measure([pathlib.Path(argument) for argument in arguments]), indent=1))
     else:

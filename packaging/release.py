@@ -98,7 +98,7 @@ def write_documents(folder: pathlib.Path, number: str, tree: pathlib.Path) -> No
 def compare_measures(folder: pathlib.Path, number: str) -> None:
     before, kept = measures.last()
     now = json.loads((folder / f"halyard-{number}.measures.json").read_text())
-    worse = measures.compare(kept.get("lto", {}), now)
+    worse = measures.compare(kept.get("lto", {}), now, complete=True)
     if worse:
         sys.exit(f"release: worse than {before}:\n" + "\n".join(worse))
 

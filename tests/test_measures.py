@@ -40,6 +40,9 @@ def main(checks):
         checks.check(name, None if right else f"found {worse}")
     checks.check("names alone", None if not measures.compare(OLD, {"libhalyard.so": {"size": 9999, "exports": OLD["libhalyard.so"]["exports"]}},
                                                              sizes=False) else "a size counts")
+    for each, complete, right in (("a file less, of a release", True, ["halyard.whl is missing"]), ("a file less, of a build", False, [])):
+        worse = measures.compare(OLD, {"libhalyard.so": OLD["libhalyard.so"]}, complete=complete)
+        checks.check(each, None if worse == right else f"found {worse}")
     for name, key in NAMES.items():
         checks.check(f"the key of {name}", None if measures.key_of(SOURCE / name) == key else f"it is {measures.key_of(SOURCE / name)}")
     need_plain_library("libraries with a sanitizer are larger")
@@ -48,6 +51,9 @@ def main(checks):
     version, kept = measures.last()
     kind = measures.kind_of(BUILD)
     now = measures.measure(measures.libraries(BUILD))
+    new = sorted(now.keys() - kept.get(kind, {}).keys())
+    if new and kind in kept:
+        print(f"no sizes of {version} are kept for {', '.join(new)} ({kind}): packaging/measures.py --keep {BUILD}")
     for each, before in kept.items():
         worse = measures.compare(before, now, sizes=each == kind)
         checks.check(f"beside {version} ({each})", "; ".join(worse) if worse else None)

@@ -8,7 +8,7 @@ targets=${HALYARD_FUZZ_TARGETS:-$(list)}
 
 # The compiler at run time needs LLVM's libraries, built without a sanitizer: it is left out.
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DHALYARD_FUZZ=ON -DHALYARD_FUZZ_ENGINE="${LIB_FUZZING_ENGINE:?}" \
-  -DHALYARD_FUZZ_DRIVERS="${OUT:?}/lib" -DHALYARD_TESTS=OFF -DHALYARD_BENCHMARKS=OFF -DHALYARD_JIT=OFF -DHALYARD_MPI=OFF \
+  -DHALYARD_TESTS=OFF -DHALYARD_BENCHMARKS=OFF -DHALYARD_JIT=OFF -DHALYARD_MPI=OFF \
   -DHALYARD_PYTHON_BINDING=OFF -DHALYARD_LTO=OFF -DCMAKE_BUILD_RPATH="\$ORIGIN/lib"
 names=()
 for name in $targets; do names+=("halyard_fuzz_$name"); done
@@ -40,3 +40,4 @@ for driver in null local; do
   file=$(find "$build/lib" -name "halyard-driver-$driver.so")
   [ -z "$file" ] || cp "$file" "$OUT/lib/"
 done
+cp "$source/examples/inline_mul.vmasm" "$OUT/lib/" # http serves it

@@ -172,16 +172,101 @@ TEST(CompiledCost, LargeFunctions) {
   expect_refused(module_of(function("f", allocations)), "places; at most 256 are compiled");
 }
 
+std::string calls_to_itself(int calls, int registers) {
+  std::string body;
+  for (int i = 0; i < registers; ++i) body += fmt::format("  %i{} = vm.const.i32 {}\n", i, i);
+  for (int i = 0; i < calls; ++i) body += fmt::format("  %i{} = vm.call @m:0()\n", i);
+  for (int i = 1; i < registers; ++i) body += fmt::format("  %i0 = vm.add.i32 %i0, %i{}\n", i);
+  return "vm.module @m\nvm.export @f\nvm.func @f() -> (i32) {\n" + body + "  vm.return %i0\n}\n";
+}
+
 TEST(CompiledCost, CallsToItselfWithManyRegisters) {
-  const auto text = [](int calls, int registers) {
-    std::string body;
-    for (int i = 0; i < registers; ++i) body += fmt::format("  %i{} = vm.const.i32 {}\n", i, i);
-    for (int i = 0; i < calls; ++i) body += fmt::format("  %i{} = vm.call @m:0()\n", i);
-    for (int i = 1; i < registers; ++i) body += fmt::format("  %i0 = vm.add.i32 %i0, %i{}\n", i);
-    return "vm.module @m\nvm.export @f\nvm.func @f() -> (i32) {\n" + body + "  vm.return %i0\n}\n";
+  expect_compiled(calls_to_itself(2, 20));
+  expect_refused(calls_to_itself(40, 500), "40 calls to itself");
+}
+
+// The first number in the reason why a function is refused that follows `before`.
+uint64_t number_in(const std::string& text, std::string_view before) {
+  const Result<CompiledFunction> compiled = compile(text);
+  EXPECT_FALSE(compiled);
+  const std::string reason = compiled ? "" : compiled.error().text();
+  const size_t at = reason.find(before);
+  EXPECT_NE(at, std::string::npos) << reason;
+  return at == std::string::npos ? 0 : std::strtoull(reason.c_str() + at + before.size(), nullptr, 10);
+}
+constexpr std::string_view kInstructionsAre = "too long to compile: it has ";
+constexpr std::string_view kCostIs = "an estimated cost of ";
+constexpr uint64_t kMost = uint64_t{1} << 23;
+
+// Each instruction with each other one, 2; in functions with loops, 16, and 8 for each pair of loops in each
+// instruction; 2048 for each register that a call to itself stores.
+TEST(CompiledCost, TheEstimateIsThatOfTheDocument) {
+  for (const int additions : {4000, 4001}) {
+    const std::string text = module_of(function("f", no_loop(additions)));
+    const uint64_t count = number_in(text, kInstructionsAre);
+    EXPECT_EQ(count - number_in(module_of(function("f", no_loop(3999))), kInstructionsAre),
+              additions - 3999u);
+    EXPECT_EQ(number_in(text, kCostIs), 2 * count * count);
+  }
+  for (const auto& [body, loops] : {std::pair(loops_in_a_row(100), 100), std::pair(loops_in_a_row(101), 101),
+                                    std::pair(long_loop(600), 1)}) {
+    const std::string text = module_of(function("f", body));
+    const uint64_t count = number_in(text, kInstructionsAre);
+    EXPECT_EQ(number_in(text, " instructions that are compiled, "), static_cast<uint64_t>(loops));
+    EXPECT_EQ(number_in(text, kCostIs),
+              16 * count * count + 8 * static_cast<uint64_t>(loops * loops) * count);
+  }
+  for (const int calls : {40, 41}) {
+    const std::string text = calls_to_itself(calls, 512);
+    const uint64_t count = number_in(text, kInstructionsAre);
+    EXPECT_EQ(number_in(text, kCostIs), 2 * count * count + 2048 * 512 * static_cast<uint64_t>(calls))
+        << count;
+  }
+}
+
+TEST(CompiledCost, LimitsAreExact) {
+  const auto additions = [](int count) { return module_of(function("f", no_loop(count))); };
+  {
+    // 2 * 2048 * 2048 is the limit.
+    const int others = static_cast<int>(number_in(additions(4000), kInstructionsAre)) - 4000;
+    expect_compiled(additions(2048 - others));
+    expect_refused(additions(2049 - others), fmt::format("at most {} is compiled", kMost));
+  }
+  {
+    constexpr std::string_view kWordsAre = "it has ";
+    const int words = static_cast<int>(number_in(additions(9000), kWordsAre));
+    const int each = static_cast<int>(number_in(additions(9001), kWordsAre)) - words;
+    ASSERT_EQ((words - 8192) % each, 0);
+    const int most = 9000 - (words - 8192) / each;
+    expect_refused(additions(most), kCostIs);  // not for its words
+    expect_refused(additions(most + 1), fmt::format("{} words; at most 8192 are compiled", 8192 + each));
+  }
+  {
+    const auto allocations = [](int count) {
+      std::string text = "^bb1:\n";
+      for (int i = 0; i < count; ++i)
+        text += "  %r2 = vm.buffer.alloc %i12:13, %i14\n  %i20 = vm.add.i32 %i20, %i14\n";
+      return module_of(function("f", text));
+    };
+    const int others = static_cast<int>(number_in(allocations(300), "leave it in ")) - 300;
+    expect_compiled(allocations(256 - others));
+    expect_refused(allocations(257 - others), "in 257 places; at most 256 are compiled");
+  }
+}
+
+// Words times registers.
+TEST(CompiledCost, TheLimitOfRegistersDependsOnTheLength) {
+  const auto text = [](int additions, int registers) {
+    return module_of(
+        function("f", no_loop(additions) + fmt::format("  %i{} = vm.add.i32 %i20, %i14\n", registers - 1)));
   };
-  expect_compiled(text(2, 20));
-  expect_refused(text(40, 500), "40 calls to itself");
+  int words = static_cast<int>(number_in(text(9000, 100), "it has "));
+  const int each = static_cast<int>(number_in(text(9001, 100), "it has ")) - words;
+  ASSERT_EQ((words - 1024) % each, 0);
+  const int additions = 9000 - (words - 1024) / each;  // 1024 words
+  expect_compiled(text(additions, 1024));
+  expect_refused(text(additions, 1025), "too many registers for its length");
+  expect_refused(text(additions + 1, 1024), "too many registers for its length");
 }
 
 // What is compiled of functions with much of one thing computes what it should; without limits LLVM would

@@ -43,6 +43,9 @@ JIT_SLOW = f"{JIT_LOOPS}:CompiledCost.*:CompiledFastMath.*:OpcodeLoads.*:Compile
 JIT = (Tests("halyard_jit_tests", JIT_FEW, seeds=20), Tests("halyard_jit_tests", JIT_BOUNDS), Tests("halyard_jit_tests", JIT_LOOPS),
        Tests("halyard_jit_tests", f"-{JIT_SLOW}:{JIT_BOUNDS}"), Tests("halyard_jit_tests", JIT_SLOW, seeds=100))
 JIT_QUICK = 3
+# What the front has to itself: files of compiled code, names for debuggers and profilers, costs, processors, memory.
+JIT_FRONT = (Tests("halyard_jit_tests", "CompiledCacheTest.*:PerfNameTest.*:GdbNameTest.*:NegotiateTest.*:PlacedCode.*:Image.*:CompiledMemory.*:"
+                                        "CompiledTiers.*:CompiledCost.*"), *JIT)
 
 # Readers of parameters have tests of their own; the others open devices.
 PARAMETERS = Guard(("tests/halyard_modules_tests",), (Tests("halyard_modules_tests", "Gguf*:Safetensors*:Irpa*:Parameter*:*IoParameters*"),))
@@ -59,7 +62,7 @@ GUARDS = {
     "aot": Guard(("tests/halyard_aot_tests",), (Tests("halyard_aot_tests"),)),
     "jit/src/codegen": Guard((CODEGEN,), JIT, ("tests/halyard_jit_tests", FRONT), quick=JIT_QUICK),
     # The program of the tests has some of these sources too.
-    "jit/src/front": Guard((FRONT, "tests/halyard_jit_tests"), JIT, needed=(CODEGEN,), quick=JIT_QUICK),
+    "jit/src/front": Guard((FRONT, "tests/halyard_jit_tests"), JIT_FRONT, needed=(CODEGEN,), quick=2),
     "jit/src/shared": Guard((FRONT, CODEGEN, "tests/halyard_jit_tests"), JIT, quick=JIT_QUICK),
     "drivers/local": Guard(("tests/halyard_local_tests",), (Tests("halyard_local_tests"),)),
     "tools/common": Guard(("bin/vm-run", "tests/halyard_tools_tests"),

@@ -257,6 +257,7 @@ def run_tests(tree, tests, number, limit, reached=None):
     environment = {**os.environ, "HALYARD_BUILD": str(tree), "HALYARD_SOURCE": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"}
     if number:
         environment["HALYARD_MUTANT"] = str(number)
+        environment["HALYARD_TEST_PATIENCE"] = "10"  # what a change keeps from coming
     if tests.seeds:
         environment["HALYARD_SEEDS"] = str(tests.seeds)
     if reached:

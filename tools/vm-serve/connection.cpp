@@ -13,6 +13,7 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -112,11 +113,12 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       parser_->header_limit(kMaxHeader);
       parser_->body_limit(server_.limits.body);
       is_idle_ = true;
-      if (server_.is_draining()) close_if_idle();
+      if (server_.is_draining() && !has_arrived()) break;
       expire_after(server_.limits.idle);
       co_await http::async_read_header(socket_, buffer_, *parser_, asio::redirect_error(use_task, error_));
       is_idle_ = false;
       begin_ = Clock::now();
+      if (error_ == asio::error::operation_aborted && server_.is_draining() && has_arrived()) continue;
       if (error_) {
         if (const unsigned status = status_of_header()) {
           Response response = error_response(status, "the header is not valid HTTP/1.1: " + error_.message());
@@ -189,10 +191,16 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     error_code ignored;
     (void)socket_.close(ignored);  // the error is in `ignored`
   }
-  // A request that has arrived, but has not been read, is still answered.
+  // Ends the wait for a request, unless one has arrived. What the socket has handed over already is kept: the
+  // read that has it is not cancelled.
   void close_if_idle() {
     error_code ignored;
-    if (is_idle_ && buffer_.size() == 0 && socket_.available(ignored) == 0) close_socket();
+    if (is_idle_ && !has_arrived()) (void)socket_.cancel(ignored);
+  }
+  // Whether bytes of the next request are there.
+  bool has_arrived() {
+    error_code ignored;
+    return parser_->got_some() || buffer_.size() > 0 || socket_.available(ignored) > 0;
   }
 
   // The status of the response to a header that Beast refuses; 0: none, because the client has disconnected.
