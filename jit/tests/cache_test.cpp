@@ -119,6 +119,14 @@ TEST_F(CompiledCacheTest, TheLeastRecentlyUsedMakeRoom) {
   EXPECT_EQ(names().size(), 1u);
 }
 
+TEST_F(CompiledCacheTest, TheRoomCanBeUsedUp) {
+  constexpr uint64_t kHeader = 48;
+  const Cache cache(folder_, 3 * (1000 + kHeader));
+  for (const uint8_t number : {1, 2, 3}) cache.store(key(number), std::string(1000, 'x'));
+  EXPECT_EQ(names().size(), 3u);
+  EXPECT_EQ(std::filesystem::file_size(path_of(1)), 1000 + kHeader);
+}
+
 TEST_F(CompiledCacheTest, EntriesOfOneSecondAreToldApart) {
   const Cache cache(folder_, 2500);
   const std::string image(1000, 'x');

@@ -224,6 +224,19 @@ TEST(CompiledCost, TheEstimateIsThatOfTheDocument) {
   }
 }
 
+// Copies that branches make, of 32 and of 64 bits, are instructions as well.
+TEST(CompiledCost, CopiesOfBranchesCount) {
+  const auto count = [](std::string_view copies) {
+    const std::string body =
+        no_loop(4000) + fmt::format("  vm.br ^bb2({})\n^bb2:\n  %i40 = vm.add.i32 %i41, %i14\n", copies);
+    return number_in(module_of(function("f", replaced(body, "()", ""))), kInstructionsAre);
+  };
+  const uint64_t none = count("");
+  EXPECT_EQ(count("%i20 -> %i41"), none + 1);
+  EXPECT_EQ(count("%i20 -> %i41, %i22 -> %i43"), none + 2);
+  EXPECT_EQ(count("%i20 -> %i42, %i21 -> %i43"), none + 1) << "a pair is one copy";
+}
+
 TEST(CompiledCost, LimitsAreExact) {
   const auto additions = [](int count) { return module_of(function("f", no_loop(count))); };
   {

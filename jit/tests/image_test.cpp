@@ -101,12 +101,28 @@ TEST(PlacedCode, HasTheAddressesOfItsSymbols) {
   EXPECT_NE(words[3], 0u);
 }
 
+TEST(PlacedCode, HasTheTypesOfTheHost) {
+  const void* const helpers[] = {&helper};
+  int buffers = 0, lists = 0;
+  halyard_jit_host_t host = host_with(helpers);
+  host.buffer_type = &buffers;
+  host.list_type = &lists;
+  Image image = example();
+  image.symbols = {kBufferType, kImage, kListType, helper_name(0)};
+  const auto placed = ASSERT_VALUE(PlacedCode::place(image, host));
+  uint64_t words[4];
+  std::memcpy(words, static_cast<const char*>(placed->entry()) - 8, sizeof words);
+  EXPECT_EQ(words[0], reinterpret_cast<uintptr_t>(&buffers));
+  EXPECT_EQ(words[2], reinterpret_cast<uintptr_t>(&lists) - 1);
+  EXPECT_EQ(words[3], reinterpret_cast<uintptr_t>(&helper));
+}
+
 TEST(PlacedCode, WithoutASymbolIsRefused) {
   const void* const helpers[] = {&helper, nullptr};
   for (const std::string& name :
        {helper_name(1), helper_name(2), std::string("halyard_op_"), std::string("halyard_op_0x"),
-        std::string("halyard_other"), std::string(kListType), std::string("no_such_function_anywhere"),
-        std::string("_ZGVeN16v_nothing")}) {
+        std::string("halyard_other"), std::string("halyard_or_0"), std::string(kListType),
+        std::string("no_such_function_anywhere"), std::string("_ZGVeN16v_nothing")}) {
     Image image = example();
     image.symbols[2] = name;
     EXPECT_FAILS(NOT_FOUND, "'" + name + "'", PlacedCode::place(image, host_with(helpers)));

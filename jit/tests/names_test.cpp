@@ -41,6 +41,7 @@ std::string symbol_of(const jit_code_entry& entry) {
   const auto* const header = reinterpret_cast<const Elf64_Ehdr*>(entry.symfile_addr);
   EXPECT_EQ(std::memcmp(header->e_ident, ELFMAG, SELFMAG), 0);
   const auto* const sections = reinterpret_cast<const Elf64_Shdr*>(entry.symfile_addr + header->e_shoff);
+  EXPECT_EQ(header->e_shoff % alignof(Elf64_Shdr), 0u);
   EXPECT_LE(header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr), entry.symfile_size);
   for (uint16_t i = 0; i < header->e_shnum; ++i) {
     if (sections[i].sh_type != SHT_SYMTAB) continue;
@@ -65,6 +66,14 @@ std::vector<std::string> listed() {
 }
 
 using Names = std::vector<std::string>;
+
+TEST(GdbNameTest, NamesOfAnyLength) {
+  for (size_t size = 0; size < 20; ++size) {
+    const std::string text(size, 'n');
+    const GdbName name(text, 4096, 16);
+    EXPECT_EQ(symbol_of(*__jit_debug_descriptor.relevant_entry), text + "@4096+16");
+  }
+}
 
 TEST(GdbNameTest, TheListHasThoseThatLive) {
   ASSERT_EQ(listed(), Names{});

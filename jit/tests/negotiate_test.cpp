@@ -17,7 +17,9 @@ namespace {
 class NegotiateTest : public testing::Test {
  public:
   void SetUp() override {
-    library_ = ::dlopen(HALYARD_BUILD_DIR "/lib/halyard/halyard-jit-llvm.so", RTLD_NOW | RTLD_LOCAL);
+    // Beside this program, as the compiler itself is looked for.
+    const auto own = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+    library_ = ::dlopen((own / "lib" / "halyard" / "halyard-jit-llvm.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library_, nullptr) << ::dlerror();
     negotiate_ = reinterpret_cast<halyard_jit_negotiate_fn>(::dlsym(library_, "halyard_jit_negotiate"));
     ASSERT_NE(negotiate_, nullptr);

@@ -44,7 +44,7 @@ JIT = (Tests("halyard_jit_tests", JIT_FEW, seeds=20), Tests("halyard_jit_tests",
        Tests("halyard_jit_tests", f"-{JIT_SLOW}:{JIT_BOUNDS}"), Tests("halyard_jit_tests", JIT_SLOW, seeds=100))
 JIT_QUICK = 3
 # What the front has to itself: files of compiled code, names for debuggers and profilers, costs, processors, memory.
-JIT_FRONT = (Tests("halyard_jit_tests", "CompiledCacheTest.*:PerfNameTest.*:GdbNameTest.*:NegotiateTest.*:PlacedCode.*:Image.*:CompiledMemory.*:"
+JIT_FRONT = (Tests("halyard_jit_tests", "CompiledCacheTest.*:CachedFunctionsTest.*:PerfNameTest.*:GdbNameTest.*:NegotiateTest.*:PlacedCode.*:Image.*:CompiledMemory.*:"
                                         "CompiledTiers.*:CompiledCost.*"), *JIT)
 
 # Readers of parameters have tests of their own; the others open devices.

@@ -16,7 +16,7 @@ target_link_libraries(vm-serve PRIVATE halyard_serve_requests halyard_serve_mode
 
 include("${CMAKE_CURRENT_LIST_DIR}/grpc/grpc.cmake")
 
-# Tests of the parts of the protocol that need neither sockets nor models.
+# Tests of the parts of the protocol, and of connections over sockets within the process of the test.
 file(GLOB test_sources CONFIGURE_DEPENDS "vm-serve/tests/*.cpp")
 halyard_add_tests(halyard_serve_tests PREFIX serve LINKS halyard_serve_requests halyard_serve_models SOURCES ${test_sources})
 

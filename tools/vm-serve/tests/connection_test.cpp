@@ -19,6 +19,7 @@ using testing_support::Answer;
 using testing_support::Client;
 using testing_support::Host;
 using testing_support::HostOptions;
+using testing_support::kForever;
 using testing_support::kPatience;
 
 constexpr std::string_view kLive = "GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -320,7 +321,7 @@ TEST(HttpConnection, ARefusedBodyThatBreaksOffOrIsMalformedEndsTheConnection) {
 }
 
 TEST(HttpConnection, ARefusedBodyInChunksAboveTheLimitEndsTheConnection) {
-  Host host({.limits = {.body = 1000, .connections = 64, .request = kPatience, .idle = kPatience}});
+  Host host({.limits = {.body = 1000, .connections = 64, .request = kForever, .idle = kForever}});
   Client client = host.connect();
   client.send(chunked("POST /v2/none", "", std::string(2000, 'x'), 300));
   client.send(kLive);
@@ -492,7 +493,7 @@ TEST(HttpConnection, ABodyThatBreaksOffIsRefused) {
 
 TEST(HttpConnection, TheLimitOfABodyIsExact) {
   const size_t most = small_json().size() + 1000;
-  Host host({.limits = {.body = most, .connections = 64, .request = kPatience, .idle = kPatience}});
+  Host host({.limits = {.body = most, .connections = 64, .request = kForever, .idle = kForever}});
   for (const size_t more : {size_t{0}, size_t{1}}) {
     const std::string body = json_of("1,2.5", "2,2", 2, 1000 + more);
     ASSERT_EQ(body.size(), most + more);
@@ -852,7 +853,7 @@ TEST(HttpConnection, WithoutControlOnlyTheIndexIsAnswered) {
 
 TEST(HttpConnection, AnIdleConnectionIsClosedAndABusyOneIsNot) {
   Host host(
-      {.limits = {.body = 1 << 20, .connections = 64, .request = kPatience, .idle = milliseconds(1000)}});
+      {.limits = {.body = 1 << 20, .connections = 64, .request = kForever, .idle = milliseconds(1000)}});
   Client client = host.connect();
   for (int i = 0; i < 3; ++i) {
     client.send(kLive);
@@ -877,7 +878,7 @@ TEST(HttpConnection, AnIdleConnectionIsClosedAndABusyOneIsNot) {
 
 TEST(HttpConnection, ACallThatTakesTooLongIsAnsweredSo) {
   const TemporaryFolder folder;
-  Host host({.limits = {.body = 1 << 20, .connections = 64, .request = milliseconds(800), .idle = kPatience},
+  Host host({.limits = {.body = 1 << 20, .connections = 64, .request = milliseconds(800), .idle = kForever},
              .models = {{"endless", endless_model(folder)}}});
   Client client = host.connect();
   client.send(endless_request());
@@ -970,7 +971,7 @@ TEST(HttpConnection, TheCallOfAClientThatHasGoneIsCancelled) {
 
 TEST(HttpConnection, AClientThatEndedOnlyItsSideIsAskedOnceAndAnswered) {
   const TemporaryFolder folder;
-  Host host({.limits = {.body = 1 << 20, .connections = 64, .request = milliseconds(1500), .idle = kPatience},
+  Host host({.limits = {.body = 1 << 20, .connections = 64, .request = milliseconds(1500), .idle = kForever},
              .models = {{"endless", endless_model(folder)}}});
   const auto metrics = host.metrics.of_model("endless", "1");
   Client client = host.connect();
@@ -1020,7 +1021,7 @@ TEST(HttpConnection, AClientOfHttp10GetsNoInterimAnswers) {
 }
 
 TEST(HttpConnection, TooManyConnectionsAreClosed) {
-  Host host({.limits = {.body = 1 << 20, .connections = 2, .request = kPatience, .idle = kPatience}});
+  Host host({.limits = {.body = 1 << 20, .connections = 2, .request = kForever, .idle = kForever}});
   {
     Client one = host.connect(), two = host.connect(), three = host.connect();
     EXPECT_TRUE(three.is_closed());
@@ -1037,7 +1038,7 @@ TEST(HttpConnection, TooManyConnectionsAreClosed) {
 
 TEST(HttpConnection, ADrainedServerClosesIdleConnectionsAndAnswersOthers) {
   const TemporaryFolder folder;
-  Host host({.limits = {.body = 1 << 20, .connections = 64, .request = milliseconds(1500), .idle = kPatience},
+  Host host({.limits = {.body = 1 << 20, .connections = 64, .request = milliseconds(1500), .idle = kForever},
              .models = {{"endless", endless_model(folder)}}});
   Client idle = host.connect(), busy = host.connect(), reading = host.connect();
   idle.send(kLive);
@@ -1088,7 +1089,7 @@ TEST(HttpConnection, AfterTheLastAnswerOnlyWhatIsThereIsAnswered) {
   constexpr size_t kCount = 1 << 20;  // more than the sockets hold
   const Binary binary = binary_of(kCount, true);
   for (const bool has_another : {false, true}) {
-    Host host({.limits = {.body = 16 << 20, .connections = 8, .request = kPatience, .idle = kPatience}});
+    Host host({.limits = {.body = 16 << 20, .connections = 8, .request = kForever, .idle = kForever}});
     Client client = host.connect(true);
     client.send(request(kInfer, binary.headers, binary.text()));
     if (has_another) client.send(kLive);

@@ -35,6 +35,8 @@ inline const std::chrono::seconds kPatience([] {
   const char* const given = std::getenv("HALYARD_TEST_PATIENCE");
   return given ? std::max(1, std::atoi(given)) : 60;
 }());
+// For what must not come: a limit that is reached later than patience ends.
+inline const std::chrono::seconds kForever = 10 * kPatience;
 
 // A pair of connected sockets: the client's and the server's.
 inline std::pair<int, int> connected(bool is_unix = false) {
@@ -148,7 +150,7 @@ class Client {
 };
 
 struct HostOptions {
-  ServerLimits limits = {.body = 1 << 20, .connections = 64, .request = kPatience, .idle = kPatience};
+  ServerLimits limits = {.body = 1 << 20, .connections = 64, .request = kForever, .idle = kForever};
   uint64_t memory = 64 << 20;
   Access access;
   size_t queue = 4;
