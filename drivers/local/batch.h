@@ -33,8 +33,16 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
 // Shares pieces of a kernel's loops among threads while a thread runs workgroups of the kernel.
 class LoopSharing : private halyard_jit_sharing_t {
  public:
-  // For traces: the name of the kernel, and the facts about the dispatch.
-  LoopSharing(std::string_view kernel, const std::optional<kit::TraceDispatch>& facts,
+  // A loop of a kernel, divided into pieces.
+  struct Loop {
+    std::string_view kernel;
+    const std::optional<kit::TraceDispatch>& facts;  // about the dispatch
+    void (*body)(uint64_t first, uint64_t last, void* data) = nullptr;
+    void* data = nullptr;
+  };
+
+  // `facts`: for traces.
+  LoopSharing(const halyard_command_dispatch_t& command, const std::optional<kit::TraceDispatch>& facts,
               const Execution& execution);
   // Null if the device has one thread.
   const halyard_jit_sharing_t* get() const;
@@ -44,9 +52,13 @@ class LoopSharing : private halyard_jit_sharing_t {
 
  private:
   static uint64_t share(const halyard_jit_sharing_t* sharing, uint64_t pieces,
-                        void (*body)(uint64_t piece, void* data), void* data, const uint32_t* stop);
+                        void (*body)(uint64_t first, uint64_t last, void* data), void* data,
+                        const uint32_t* stop);
+  std::optional<uint64_t> share_rest(const Loop& loop, uint64_t first, uint64_t pieces, uint64_t most,
+                                     const Load& rest, const Helpers& helpers, const uint32_t* stop) const;
 
   const std::string_view kernel_;
+  const Cost& workgroup_;
   const std::optional<kit::TraceDispatch>& facts_;
   const Execution& execution_;
   mutable uint32_t threads_ = 1;  // the most

@@ -154,7 +154,7 @@ TEST(ContractionTile, PanelsAreSmall) {
 }
 
 TEST(ContractionTile, GroupsAreTilesOfBoundedWork) {
-  constexpr uint64_t kMost = uint64_t{1} << 24;  // terms
+  constexpr uint64_t kMost = uint64_t{1} << 25;  // terms
   for (uint64_t rows = 1; rows < 300; rows += 7) {
     for (const uint64_t terms :
          {uint64_t{1}, uint64_t{768}, uint64_t{1} << 23, uint64_t{1} << 40, UINT64_MAX}) {

@@ -1,8 +1,10 @@
-// The groups of rows as pieces that several threads may run: a function of its own runs one group. If the
-// host has other threads, it calls the function for each group; otherwise the loop over the groups does.
+// The groups of rows as pieces that several threads may run: a function of its own runs some groups, one
+// after the other, and packs B once for them. If the host has other threads, it calls the function; otherwise
+// the loop over the groups does, for as many groups as may run between two checks of the stop word.
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/CodeExtractor.h>
 
+#include <cassert>
 #include <cstddef>
 
 #include "codegen/contraction/tile_loops.h"
@@ -41,19 +43,36 @@ void Writer::share_groups() {
   pieces_.emplace();
   pieces_->before = before;
   b_.SetInsertPoint(alone);
-  for_tiles(b_.getInt64(0), groups, 1, false, [&](Value* group) {
-    pieces_->piece = group;
-    pieces_->begin = new_block("contraction.piece");
-    b_.CreateBr(pieces_->begin);
-    b_.SetInsertPoint(pieces_->begin);
-    if (tiling_.is_packed) add_panels();
-    write_blocks(0, first_row(group), first_row(b_.CreateNUWAdd(group, one)));
-    pieces_->end = new_block("contraction.piece.end");
-    b_.CreateBr(pieces_->end);
-    b_.SetInsertPoint(pieces_->end);
-    if (nest_.may_stop_between_rows()) check_stop_word(first_row(b_.CreateNUWAdd(group, one)));
-  });
-  BasicBlock* const done = b_.GetInsertBlock();
+  // Without checks of the stop word all groups run together.
+  Value* const together =
+      nest_.may_stop_between_rows()
+          ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, b_.CreateUDiv(rows_between_stops(), group_), one)
+          : groups;
+  BasicBlock* const next = new_block("contraction.groups");
+  BasicBlock* const done = new_block("contraction.done");
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+  llvm::PHINode* const first = b_.CreatePHI(b_.getInt64Ty(), 2, "first");
+  first->addIncoming(b_.getInt64(0), alone);
+  Value* const last =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateNUWAdd(first, together), groups);
+  pieces_->first = first;
+  pieces_->last = last;
+  pieces_->begin = new_block("contraction.piece");
+  b_.CreateBr(pieces_->begin);
+  b_.SetInsertPoint(pieces_->begin);
+  // The first values that are used, and so the first arguments.
+  b_.CreateAssumption(b_.CreateICmpULT(first, last));
+  Value* const begin = first_row(first);
+  Value* const end = first_row(last);
+  if (tiling_.is_packed) add_panels();
+  write_blocks(0, begin, end);
+  pieces_->end = new_block("contraction.piece.end");
+  b_.CreateBr(pieces_->end);
+  b_.SetInsertPoint(pieces_->end);
+  if (nest_.may_stop_between_rows()) check_stop_word(first_row(last));
+  first->addIncoming(last, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpEQ(last, groups), done, next);
 
   b_.SetInsertPoint(with_others);
   static_assert(offsetof(halyard_jit_sharing_t, share) == 0);
@@ -74,7 +93,7 @@ void Writer::share_groups() {
   b_.SetInsertPoint(done);
 }
 
-// Makes a function of the part that runs one group. Its values of the nest are in a structure, which is
+// Makes a function of the part that runs some groups. Its values of the nest are in a structure, which is
 // filled before the first group.
 void Writer::outline_pieces() {
   llvm::SmallVector<BasicBlock*, 64> blocks;
@@ -83,7 +102,8 @@ void Writer::outline_pieces() {
   const llvm::CodeExtractorAnalysisCache cache(function_);
   llvm::CodeExtractor extractor(blocks, /*DT=*/nullptr, /*AggregateArgs=*/true, nullptr, nullptr, nullptr,
                                 /*AllowVarArgs=*/false, /*AllowAlloca=*/true);
-  extractor.excludeArgFromAggregate(pieces_->piece);
+  extractor.excludeArgFromAggregate(pieces_->first);
+  extractor.excludeArgFromAggregate(pieces_->last);
   llvm::Function* const body = extractor.extractCodeRegion(cache);
   auto* const call = llvm::cast<llvm::CallInst>(*body->user_begin());
   for (Instruction& instruction : llvm::make_early_inc_range(*call->getParent())) {
@@ -94,7 +114,8 @@ void Writer::outline_pieces() {
     }
   }
   pieces_->share->setArgOperand(2, body);
-  pieces_->share->setArgOperand(3, call->getArgOperand(1));
+  assert(call->getArgOperand(0) == pieces_->first && call->getArgOperand(1) == pieces_->last);
+  pieces_->share->setArgOperand(3, call->getArgOperand(2));
   BasicBlock& entry = body->getEntryBlock();
   for (BasicBlock& block : *body) {
     for (Instruction& instruction : llvm::make_early_inc_range(block)) {

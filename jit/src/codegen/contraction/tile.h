@@ -28,7 +28,7 @@ struct Registers {
 };
 
 // The most terms of a group of rows, if several tiles of rows have fewer: about a millisecond of work.
-inline constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
+inline constexpr uint64_t kMaxGroup = uint64_t{1} << 25;
 
 struct Tiling {
   // Rows of a tile. Each further number is for the rows that the ones before it leave.

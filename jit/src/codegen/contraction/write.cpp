@@ -308,16 +308,18 @@ Value* Writer::terms_of_row() {
   return terms;
 }
 
-// The rows of a group, if their terms are not too many: fewer are chosen for more terms than were expected.
-Value* Writer::rows_of_group() {
+// As many whole tiles of rows of the outermost loop as have at most kMaxGroup terms, but at least one.
+Value* Writer::rows_between_stops() {
   const uint64_t tile = tile_of_outermost();
   Value* const tiles =
       b_.CreateUDiv(b_.getInt64(kMaxGroup / tile),
                     b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, terms_of_row_, b_.getInt64(1)));
-  Value* const rows =
-      b_.CreateMul(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, tiles, b_.getInt64(1)), b_.getInt64(tile));
-  return at_most(tiling_.group, rows);
+  return b_.CreateMul(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, tiles, b_.getInt64(1)),
+                      b_.getInt64(tile));
 }
+
+// The rows of a group, if their terms are not too many: fewer are chosen for more terms than were expected.
+Value* Writer::rows_of_group() { return at_most(tiling_.group, rows_between_stops()); }
 
 bool Writer::write() {
   // A strided nest has scalars instead, if it must.

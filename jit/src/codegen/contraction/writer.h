@@ -56,6 +56,7 @@ class Writer {
   llvm::Value* may_be_together();
   llvm::Value* at_most(uint64_t most, llvm::Value* value);
   llvm::Value* terms_of_row();
+  llvm::Value* rows_between_stops();
   llvm::Value* rows_of_group();
   // The outermost loop's part of a tile of rows.
   uint64_t tile_of_outermost() const { return nest_.row_loops == 1 ? tiling_.rows.front() : 1; }
@@ -224,10 +225,10 @@ class Writer {
   llvm::Value* rows_panel_ = nullptr;
   uint64_t pairs_of_block_ = 0;
   bool are_rows_contiguous_ = false;  // A's elements for consecutive terms
-  // If threads share the groups: the part of the new nest that runs one of them, and the call of the host
+  // If threads share the groups: the part of the new nest that runs some of them, and the call of the host
   // that calls it on several threads.
   struct Pieces {
-    llvm::Value* piece;  // the number of the group
+    llvm::Value *first, *last;  // the numbers of the first group, and of that after the last one
     llvm::BasicBlock *begin, *end;
     llvm::BasicBlock* before;  // of all groups
     llvm::CallInst* share;
