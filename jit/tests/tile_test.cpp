@@ -65,12 +65,27 @@ TEST(ContractionTile, IsThatOfKnownKernels) {
   // One row and at most 64 outputs, of which the last workgroup has 40.
   const Tiling row = choose_tiling({.rows = 1, .most_outputs = 64}, {32, 16});
   EXPECT_EQ(counts_of(row.outputs), (std::vector<uint64_t>{64, 32, 16, 4, 1}));
-  // Of several rows, 24 outputs are a vector of 16 and one of 8; of one row, three vectors of 8, whose sums
-  // do not wait for each other.
-  EXPECT_EQ(counts_of(choose_tiling({0, 24, 1, false, false}, {32, 16}).outputs),
-            (std::vector<uint64_t>{16, 8}));
-  EXPECT_EQ(counts_of(choose_tiling({9, 28, 1, false, false}, {32, 16}).outputs),
-            (std::vector<uint64_t>{16, 8, 4}));
+  // Of several rows, 24 outputs are two vectors that share 8 of them; of one row, three vectors of 8, whose
+  // sums do not wait for each other.
+  for (const uint64_t outputs : {24, 28, 17}) {
+    const Tiling tiling = choose_tiling({9, outputs, 1, false, false}, {32, 16});
+    EXPECT_EQ(counts_of(tiling.outputs), std::vector<uint64_t>{outputs});
+    const Tiling::Outputs tile = tiling.outputs.front();
+    EXPECT_EQ(tile.vectors, 2u);
+    EXPECT_EQ(tile.first(0), 0u);
+    EXPECT_EQ(tile.first(1), outputs - 16);
+  }
+  EXPECT_EQ(counts_of(choose_tiling({9, 56, 1, false, false}, {32, 16}).outputs),
+            (std::vector<uint64_t>{32, 24}));
+  EXPECT_EQ(counts_of(choose_tiling({9, 12, 1, false, false}, {16, 8}).outputs), std::vector<uint64_t>{12});
+  // Three vectors leave no rest of 48 outputs, if a panel of them is small.
+  const auto first_of = [](const Size& size, const Registers& registers) {
+    return choose_tiling(size, registers).outputs.front().count();
+  };
+  EXPECT_EQ(first_of({.rows = 56, .outputs = 48, .terms = {24}}, {32, 16}), 48u);
+  EXPECT_EQ(first_of({.rows = 56, .outputs = 40, .terms = {24}}, {32, 16}), 40u);
+  EXPECT_EQ(first_of({.rows = 56, .outputs = 48, .can_pack = true, .terms = {256}}, {32, 16}), 32u);
+  EXPECT_EQ(first_of({.rows = 56, .outputs = 24, .terms = {24}}, {16, 8}), 16u);
   const Tiling thirds = choose_tiling({1, 24, 1, false, false}, {32, 16});
   EXPECT_EQ(thirds.outputs.front().lanes, 8u);
   EXPECT_EQ(thirds.outputs.front().vectors, 3u);

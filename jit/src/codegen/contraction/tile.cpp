@@ -13,6 +13,10 @@ namespace {
 constexpr uint64_t kMinSums = 8;
 // With several rows, each vector of B is used for each of them, and few vectors suffice.
 constexpr uint64_t kVectorsOfRows = 2;
+// Three, if that leaves no rest, and if there are enough registers for as many rows as of two.
+constexpr uint64_t kMostVectorsOfRows = 3;
+constexpr uint64_t kManyRegisters = 32;
+constexpr uint64_t kMaxPanelBytes = 32 << 10;  // a panel stays in the first-level cache
 // More scalar sums would evict each other's rows from the cache if the row length is a power of two.
 constexpr uint64_t kStreams = 4;
 constexpr uint64_t kMinLanes = 4;  // as many as a transposed square has at least
@@ -53,28 +57,56 @@ uint64_t lanes_of_tile(const Size& size, const Registers& registers) {
     return lanes;
   }
   while (lanes > size.outputs) lanes /= 2;
-  // With several rows, the rest is added in vectors with fewer lanes.
-  if (size.rows != 1 && size.outputs % kMinLanes == 0) return lanes;
+  // With several rows, the rest is added in vectors with fewer lanes, or in one that overlaps another one.
+  if (size.rows != 1 && (size.outputs % kMinLanes == 0 || size.outputs <= kVectorsOfRows * lanes))
+    return lanes;
   // Half a vector at a time is better than a rest of scalars.
   while (lanes > kMinLanes && size.outputs % lanes != 0) lanes /= 2;
   return lanes;
 }
 
-uint64_t vectors_of_tile(const Size& size, uint64_t lanes, bool is_packed) {
+// Whether a panel of three vectors is as small as the largest one of two.
+bool may_have_three(const Registers& registers, const Tiling& tiling) {
+  return registers.count >= kManyRegisters &&
+         (!tiling.is_packed ||
+          tiling.terms_of_block * kMostVectorsOfRows * registers.lanes * sizeof(float) <= kMaxPanelBytes);
+}
+
+uint64_t vectors_of_tile(const Size& size, uint64_t lanes, bool is_packed, bool may_have_three) {
   if (size.is_transposed) return 1;  // all vectors of a square are in registers
   const bool has_rows = size.rows != 1 || is_packed;
   const uint64_t most = size.is_strided ? kStreams : has_rows ? kVectorsOfRows : kMinSums;
   if (size.outputs == 0)
     return size.most_outputs == 0 ? most : std::clamp<uint64_t>(size.most_outputs / lanes, 1, most);
+  if (has_rows && lanes > 1 && may_have_three) {
+    const uint64_t all = (size.outputs - 1) / lanes + 1;
+    if (all % kVectorsOfRows != 0 && all % kMostVectorsOfRows == 0 &&
+        (all == kMostVectorsOfRows || size.outputs % lanes == 0))
+      return kMostVectorsOfRows;
+  }
   // Without a rest, if there is such a number of vectors.
   for (uint64_t vectors = most; vectors > most / 2; --vectors)
     if (size.outputs % (vectors * lanes) == 0) return vectors;
   return std::clamp<uint64_t>(size.outputs / lanes, 1, most);
 }
 
+// A rest of more than one vector is a tile, too, whose last vector overlaps the one before it.
+bool is_overlapping_tile(const Size& size, const Tiling::Outputs& first, uint64_t rest) {
+  return size.rows != 1 && !size.is_transposed && size.outputs != 0 && first.lanes > kMinLanes &&
+         rest > first.lanes && rest % first.lanes != 0 &&
+         rest < std::max(first.vectors, kVectorsOfRows) * first.lanes;
+}
+
 std::vector<Tiling::Outputs> tiles_of_outputs(const Size& size, Tiling::Outputs first) {
   std::vector<Tiling::Outputs> tiles;
   uint64_t rest = size.outputs;
+  const auto add_overlapping = [&] {
+    if (!is_overlapping_tile(size, first, rest)) return false;
+    const uint64_t vectors = (rest - 1) / first.lanes + 1;
+    tiles.push_back({vectors, first.lanes, vectors * first.lanes - rest});
+    return true;
+  };
+  if (add_overlapping()) return tiles;
   // Of an unknown number of outputs, half of many vectors may be left.
   const Tiling::Outputs half = {size.outputs == 0 && first.vectors > 3 ? first.vectors / 2 : 1, first.lanes};
   std::vector<Tiling::Outputs> candidates = {first, half, {1, first.lanes}};
@@ -86,6 +118,7 @@ std::vector<Tiling::Outputs> tiles_of_outputs(const Size& size, Tiling::Outputs 
     if (size.outputs != 0 && tile.count() > rest) continue;
     tiles.push_back(tile);
     if (size.outputs != 0) rest %= tile.count();
+    if (add_overlapping()) break;
     if (size.outputs != 0 ? rest == 0 : size.output_multiple % tile.count() == 0) break;
   }
   return tiles;
@@ -97,7 +130,7 @@ std::vector<uint64_t> tiles_of_rows(const Size& size, const Registers& registers
   if (tile.lanes > 1) {
     const uint64_t others = tile.vectors * (size.is_transposed ? tile.lanes : 1) + 2;
     const uint64_t sums = std::max(registers.count, others + 1) - others;
-    most = std::clamp<uint64_t>(sums / tile.vectors, 1, kMinSums);
+    most = std::clamp<uint64_t>(sums / tile.vectors, 1, tile.vectors == 1 ? 2 * kMinSums : kMinSums);
   }
   std::vector<uint64_t> tiles = {rows_of_tile(size, most)};
   for (const uint64_t rows : {2, 1})
@@ -185,9 +218,9 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
   Size read = size;  // as tiles read B
   if (tiling.is_packed) read.is_strided = read.is_transposed = false;
   const uint64_t lanes = lanes_of_tile(read, registers);
-  const Tiling::Outputs tile = {vectors_of_tile(read, lanes, tiling.is_packed), lanes};
-  tiling.rows = tiles_of_rows(read, registers, tile);
-  tiling.outputs = tiles_of_outputs(read, tile);
+  const uint64_t vectors = vectors_of_tile(read, lanes, tiling.is_packed, may_have_three(registers, tiling));
+  tiling.outputs = tiles_of_outputs(read, {vectors, lanes});
+  tiling.rows = tiles_of_rows(read, registers, tiling.outputs.front());
   choose_group(size, tiling);
   return tiling;
 }

@@ -36,7 +36,11 @@ struct Tiling {
   // Outputs of a tile, likewise, as a number of vectors with a number of lanes.
   struct Outputs {
     uint64_t vectors, lanes;
-    uint64_t count() const { return vectors * lanes; }
+    // So many outputs of the last vector are those of the vector before it, too. Both sum the same terms.
+    uint64_t overlap = 0;
+    uint64_t count() const { return vectors * lanes - overlap; }
+    // The first output of a vector.
+    uint64_t first(uint64_t vector) const { return vector * lanes - (vector + 1 == vectors ? overlap : 0); }
   };
   std::vector<Outputs> outputs;
 

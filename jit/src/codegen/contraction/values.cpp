@@ -17,7 +17,8 @@ Value* Writer::counter_of(const Loop* loop, uint64_t row, uint64_t vector) {
   const size_t level = nest_.level_of(loop);
   if (level + 1 < nest_.row_loops) return outer_row_;
   if (level < nest_.row_loops) return b_.CreateNUWAdd(row_, b_.getInt64(row));
-  if (level == nest_.output_level()) return b_.CreateNUWAdd(output_, b_.getInt64(vector * lanes_));
+  if (level == nest_.output_level())
+    return b_.CreateNUWAdd(output_, b_.getInt64(tile_outputs_.first(vector)));
   return terms_[level - first_term_loop()];
 }
 
@@ -70,7 +71,7 @@ std::optional<int64_t> Writer::distance(Value* pointer, uint64_t row, uint64_t v
   const SCEV* address = evolution_.getSCEV(pointer);
   while (const auto* const recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(address)) {
     const size_t level = nest_.level_of(recurrence->getLoop());
-    const uint64_t count = level == nest_.output_level()  ? vector * lanes_
+    const uint64_t count = level == nest_.output_level()  ? tile_outputs_.first(vector)
                            : level + 1 == nest_.row_loops ? row
                                                           : 0;
     const auto* const step = llvm::dyn_cast<llvm::SCEVConstant>(recurrence->getStepRecurrence(evolution_));

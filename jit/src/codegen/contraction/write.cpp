@@ -77,6 +77,7 @@ void Writer::for_outputs(Body body) {
   Value* output = b_.getInt64(0);
   for (const Tiling::Outputs& tile : tiling_.outputs) {
     output = for_tiles(output, counts_[nest_.output_level()], tile.count(), false, [&](Value* at) {
+      tile_outputs_ = tile;
       tile_vectors_ = tile.vectors;
       lanes_ = tile.lanes;
       body(at);
@@ -129,7 +130,8 @@ void Writer::add_panels() {
   for (llvm::LoadInst* const load : nest_.loads) {
     if (!is_packable(load)) continue;
     offsets.emplace_back(load, bytes);
-    const uint64_t count = tiling_.terms_of_block * tiling_.outputs.front().count();
+    const uint64_t count =
+        tiling_.terms_of_block * tiling_.outputs.front().vectors * tiling_.outputs.front().lanes;
     bytes = llvm::alignTo(bytes + count * ((load->getType()->getScalarSizeInBits() + 7) / 8), 64);
   }
   llvm::AllocaInst* const memory = tiling_.is_shared ? shared_panel_memory(bytes) : panel_memory(bytes);

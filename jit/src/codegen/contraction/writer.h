@@ -202,6 +202,7 @@ class Writer {
   llvm::Value* row_ = nullptr;
   llvm::Value* output_ = nullptr;
   uint64_t tile_rows_ = 1;
+  Tiling::Outputs tile_outputs_ = {1, 1};
   uint64_t tile_vectors_ = 1;
   uint64_t lanes_ = 1;
   std::vector<llvm::Value*> terms_;
