@@ -221,6 +221,8 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
   const uint64_t vectors = vectors_of_tile(read, lanes, tiling.is_packed, may_have_three(registers, tiling));
   tiling.outputs = tiles_of_outputs(read, {vectors, lanes});
   tiling.rows = tiles_of_rows(read, registers, tiling.outputs.front());
+  // Then a tile of rows is written twice, so only where packing counts, and for one size of tiles.
+  tiling.packs_first_tile = tiling.prefetches && !size.is_strided && tiling.rows.size() == 1;
   choose_group(size, tiling);
   return tiling;
 }

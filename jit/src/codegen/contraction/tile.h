@@ -49,8 +49,9 @@ struct Tiling {
   size_t outer_terms = 0;
   uint64_t block = 0;
   uint64_t terms_of_block = 0;  // 0: not known
-  bool is_packed = false;   // B's elements for a block and a tile of outputs are copied next to each other
-  bool prefetches = false;  // B's elements that are packed next are prefetched meanwhile
+  bool is_packed = false;  // B's elements for a block and a tile of outputs are copied next to each other
+  bool packs_first_tile = false;  // by the first tile of rows, which reads B itself, not before it
+  bool prefetches = false;        // B's elements that are packed next are prefetched meanwhile
   // Rows of a group, of the outermost loop. The stop word is checked after each group.
   uint64_t group = 1;
   bool is_shared = false;  // threads may share the groups

@@ -97,7 +97,8 @@ Value* Writer::address(Value* pointer, uint64_t row, uint64_t vector) {
 
 Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
   if (const Output* const output = output_read_by(load)) return output->sums[row * tile_vectors_ + vector];
-  const bool is_packed = !is_packing_ && panels_.contains(load);
+  const bool has_panel = panels_.contains(load);
+  const bool is_packed = !is_packing_ && !adds_and_packs_ && has_panel;
   if (!is_packed && lanes_ > 1 && row_steps_.contains(load)) return load_strided(load, row, vector);
   const bool is_vector = dependence_.of(load) & Dependence::kOutputs;
   llvm::Type* const type = is_vector ? type_of(load->getType()) : load->getType();
@@ -105,6 +106,8 @@ Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
   llvm::LoadInst* const made =
       b_.CreateAlignedLoad(type, address(load->getPointerOperand(), row, vector), load->getAlign());
   made->setAAMetadata(load->getAAMetadata());
+  if (adds_and_packs_ && has_panel)
+    b_.CreateAlignedStore(made, packed_address(load, vector), load->getAlign());
   return made;
 }
 

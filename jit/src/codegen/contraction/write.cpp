@@ -88,9 +88,15 @@ void Writer::for_outputs(Body body) {
 // Writes the tiles of these rows, for the current block of terms.
 void Writer::write_tiles(Value* begin, Value* end) {
   if (tiling_.is_packed) {
+    const bool packs_first_tile = tiling_.packs_first_tile && !pairs_;
     for_outputs([&](Value* output) {
-      if (!pairs_ || adds_pairs()) pack(output);
-      for_rows(begin, end, [&](Value* row) { write_tile(row, output); });
+      if (pairs_ ? adds_pairs() : !packs_first_tile) pack(output);
+      for_rows(begin, end, [&](Value* row) {
+        if (packs_first_tile)
+          write_tile_that_may_pack(begin, row, output);
+        else
+          write_tile(row, output);
+      });
     });
   } else {
     for_rows(begin, end, [&](Value* row) { for_outputs([&](Value* output) { write_tile(row, output); }); });
@@ -391,6 +397,7 @@ std::string Writer::summary() const {
   if (tiling_.outer_terms != 0 || tiling_.block != 0)
     text += fmt::format(", blocks of {} terms", tiling_.terms_of_block);
   if (tiling_.is_packed) text += ", packed";
+  if (tiling_.packs_first_tile && !pairs_) text += " by the first tile";
   if (has_prefetches_) text += " with prefetches";
   if (pairs_) text += ", two terms at a time";
   if (nest_.fill) text += ", with the fill before it";

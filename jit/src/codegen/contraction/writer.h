@@ -77,6 +77,7 @@ class Writer {
   void pack(llvm::Value* output);
   llvm::Value* packed_address(llvm::LoadInst* load, uint64_t vector);
   void write_tile(llvm::Value* row, llvm::Value* output);
+  void write_tile_that_may_pack(llvm::Value* begin, llvm::Value* row, llvm::Value* output);
   llvm::Value* is_block_at_the(bool end);
   void use_first_term();
   void load_sums();
@@ -218,6 +219,7 @@ class Writer {
   // For loads that are packed: the copies of their elements.
   std::map<llvm::LoadInst*, llvm::Value*> panels_;
   bool is_packing_ = false;
+  bool adds_and_packs_ = false;
   bool has_prefetches_ = false;
   llvm::Value* tile_of_panel_ = nullptr;  // the number of the tile of rows, or of the outermost row
   // For products of small integers: the copies of both factors, in pairs, if they are packed.
