@@ -160,7 +160,7 @@ class Batch {
     // A named variable, because otherwise clang's analyzer does not see whether there is a lease to return.
     const Result<Executable::Lease> runner = prepare(command, execution_);
     if (!runner) return std::unexpected(runner.error());
-    const LoopSharing loops(command, facts, execution_);
+    const LoopSharing loops(command, facts, execution_, &part.next, &part.end);
     Tile tile = taken.value_or(Tile{});
     while (std::exchange(taken, std::nullopt) || part.take(tile, threads())) {
       Status status = outcome_of([&] {
@@ -275,12 +275,19 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
 }
 
 LoopSharing::LoopSharing(const halyard_command_dispatch_t& command,
-                         const std::optional<kit::TraceDispatch>& facts, const Execution& execution)
+                         const std::optional<kit::TraceDispatch>& facts, const Execution& execution,
+                         const std::atomic<uint64_t>* next, const std::atomic<uint64_t>* end)
     : halyard_jit_sharing_t{share},
       kernel_(command.executable->kernel(command.function).name),
       workgroup_(command.executable->workgroup_cost(command.function)),
       facts_(facts),
-      execution_(execution) {}
+      execution_(execution),
+      next_(next),
+      end_(end) {}
+
+bool LoopSharing::are_workgroups_left() const {
+  return next_ && next_->load(std::memory_order_relaxed) < end_->load(std::memory_order_relaxed);
+}
 
 const halyard_jit_sharing_t* LoopSharing::get() const {
   return execution_.thread_pool && execution_.thread_pool->limit() != 1 ? this : nullptr;
@@ -324,14 +331,15 @@ uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t piece
   while (done < pieces && stop_code(stop) == Code::OK) {
     uint64_t step = 1;
     if (each != 0) {
-      const Load rest = {cost_of(each, pieces - done), std::min(each, kMaxCost), pieces - done};
-      const Helpers helpers = rest.pieces > 1 ? helpers_for(rest, self.execution_) : Helpers();
       const uint64_t most = std::max<uint64_t>(kMostBetweenStops / each, 1);
-      if (self.threads_ == 1 && helpers.sharing != HALYARD_SHARING_UNKNOWN) self.sharing_ = helpers.sharing;
+      const Load rest = {cost_of(each, pieces - done), std::min(each, kMaxCost), pieces - done};
+      const bool may_need_help = rest.pieces > 1 && !self.are_workgroups_left();
+      const Helpers helpers = may_need_help ? helpers_for(rest, self.execution_) : Helpers();
+      if (self.threads_ == 1 && may_need_help) self.sharing_ = helpers.sharing;
       if (helpers.count != 0)
         if (const auto run = self.share_rest(loop, done, pieces, most, rest, helpers, stop)) return *run;
-      const bool may_get_help = helpers.sharing == HALYARD_SHARING_NO_IDLE_THREAD;
-      step = std::clamp<uint64_t>(may_get_help ? rest.pieces / 2 : rest.pieces, 1, most);
+      const bool asks_again = helpers.sharing == HALYARD_SHARING_NO_IDLE_THREAD;
+      step = std::clamp<uint64_t>(asks_again ? rest.pieces / 4 : rest.pieces, 1, most);
     }
     body(done, done + step, data);
     done += step;

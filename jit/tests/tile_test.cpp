@@ -185,9 +185,31 @@ TEST(ContractionTile, GroupsAreTilesOfBoundedWork) {
 
 // A piece of a few thousand terms would cost less than a thread's way to it.
 TEST(ContractionTile, GroupsOfUnknownRowsAreNotSingleRows) {
-  const Tiling tiling = choose_tiling({.rows = 0, .outputs = 0, .outer_rows = 0, .terms = {16}}, {32, 16});
+  const Tiling tiling = choose_tiling({.rows = 0, .outputs = 0, .outer_rows = 0, .terms = {4}}, {32, 16});
   EXPECT_TRUE(tiling.is_shared);
-  EXPECT_GE(tiling.group * 64 * 64 * 16, uint64_t{1} << 20);
+  EXPECT_GE(tiling.group * 64 * 64 * 4, uint64_t{1} << 16);
+}
+
+TEST(ContractionTile, SharedGroupsAreSmall) {
+  // Of 7 rows of 56, as much as a thread should take at the end; two tiles of rows where the first one packs.
+  const Tiling plain = choose_tiling({.rows = 56, .outputs = 64, .outer_rows = 56, .terms = {24}}, {32, 16});
+  EXPECT_TRUE(plain.is_shared);
+  EXPECT_EQ(plain.group, 1u);
+  const Tiling packed =
+      choose_tiling({.rows = 49, .outputs = 64, .can_pack = true, .terms = {960}}, {32, 16});
+  EXPECT_TRUE(packed.is_shared);
+  EXPECT_TRUE(packed.packs_first_tile);
+  EXPECT_EQ(packed.group, 14u);
+  const Tiling transposed = choose_tiling({.rows = 64,
+                                           .outputs = 64,
+                                           .is_strided = true,
+                                           .is_transposed = true,
+                                           .can_pack = true,
+                                           .terms = {768}},
+                                          {32, 16});
+  EXPECT_FALSE(transposed.is_shared);
+  EXPECT_FALSE(transposed.packs_first_tile);
+  EXPECT_FALSE(choose_tiling({.rows = 64, .outputs = 64, .terms = {16}}, {32, 16}).is_shared) << "too short";
 }
 
 }  // namespace

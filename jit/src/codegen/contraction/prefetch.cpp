@@ -54,9 +54,7 @@ Value* Writer::address_in_next_panel(llvm::LoadInst* load) {
 uint64_t Writer::tiles_of_panel() const {
   const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(row_end_);
   if (!count) return 0;
-  uint64_t rows = count->getZExtValue();
-  if (tiling_.is_shared) rows = std::min(rows, tiling_.group);
-  return rows / tile_of_outermost();
+  return count->getZExtValue() / tile_of_outermost();
 }
 
 // Each line is prefetched in one tile of rows, for one term: the lines are divided among as many tiles as

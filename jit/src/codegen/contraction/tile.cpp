@@ -28,16 +28,17 @@ constexpr uint64_t kMinBlock = 64;
 constexpr uint64_t kMinPackedRows = 24;
 // With more rows, the time in which packing waits for memory does not count.
 constexpr uint64_t kMaxPrefetchedRows = 512;
-// Terms of a group if threads share the groups: about a tenth of kMaxGroup. Each group packs B, which should
-// not count.
-constexpr uint64_t kMaxSharedGroup = uint64_t{1} << 21;
+// If threads share the groups, a thread takes many of them at a time, and the last ones one by one, so that
+// all threads end at about the same time. A group has at least so many terms: about a microsecond of work.
+constexpr uint64_t kMinSharedGroup = uint64_t{1} << 16;
+// Rows of a group that packs B again, for this thread, and tiles of rows if the first one packs it.
 constexpr uint64_t kMinSharedRows = 4 * kMinPackedRows;
+constexpr uint64_t kMinSharedTiles = 2;
 // The terms of a nest that are worth sharing, and the rows and outputs of a row that are assumed if their
 // number is not known: the tiles of compilers.
-constexpr uint64_t kMinShared = uint64_t{1} << 20;
+constexpr uint64_t kMinShared = uint64_t{1} << 19;
 constexpr uint64_t kLikelyOutputs = 64;
 constexpr uint64_t kLikelyRows = 64;
-constexpr uint64_t kMinGroups = 8;  // so that several threads end at about the same time
 
 // The number of rows of a tile whose rest is smallest, of those that fit in registers.
 uint64_t rows_of_tile(const Size& size, uint64_t most) {
@@ -191,21 +192,28 @@ uint64_t terms_of(std::initializer_list<uint64_t> counts, const std::vector<uint
 void choose_group(const Size& size, Tiling& tiling) {
   const bool has_outer_rows = size.outer_rows != 1;
   const uint64_t tile = has_outer_rows ? 1 : tiling.rows.front();
-  uint64_t rows = has_outer_rows ? size.rows : 1;  // of one iteration of the outermost loop
+  const uint64_t rows = has_outer_rows ? size.rows : 1;  // of one iteration of the outermost loop
   const uint64_t outermost = has_outer_rows ? size.outer_rows : size.rows;
+  const auto group_of = [&](uint64_t least) {
+    return (std::max<uint64_t>(least, 1) - 1) / tile * tile + tile;
+  };
   const uint64_t all = terms_of({outermost, rows, size.outputs}, size.terms);
-  tiling.is_shared = outermost != 1 && (all == 0 || all >= kMinShared);
-  uint64_t most = kMaxGroup, outputs = size.outputs;
-  if (tiling.is_shared) most = all == 0 ? kMaxSharedGroup : std::min(kMaxSharedGroup, all / kMinGroups);
-  if (tiling.is_shared && outputs == 0) outputs = kLikelyOutputs;
-  if (tiling.is_shared && rows == 0) rows = kLikelyRows;
-  tiling.group = tile;
-  const uint64_t terms = terms_of({rows, outputs}, size.terms);
-  if (terms == 0) return;
-  tiling.group = std::max(most / terms / tile * tile, tile);
-  if (tiling.is_shared && tiling.is_packed)
-    tiling.group = std::max(tiling.group, (kMinSharedRows - 1) / rows / tile * tile + tile);
-  if (outermost != 0 && tiling.group >= outermost) tiling.is_shared = false;
+  if (outermost != 1 && (all == 0 || all >= kMinShared)) {
+    const uint64_t likely_rows = rows == 0 ? kLikelyRows : rows;
+    const uint64_t terms =
+        terms_of({likely_rows, size.outputs == 0 ? kLikelyOutputs : size.outputs}, size.terms);
+    uint64_t least = terms == 0 ? 1 : (kMinSharedGroup - 1) / terms + 1;
+    if (tiling.is_packed) {
+      const uint64_t packed =
+          tiling.packs_first_tile ? kMinSharedTiles * tiling.rows.front() : kMinSharedRows;
+      least = std::max(least, (packed - 1) / likely_rows + 1);
+    }
+    tiling.group = group_of(least);
+    tiling.is_shared = outermost == 0 || tiling.group < outermost;
+    if (tiling.is_shared) return;
+  }
+  const uint64_t terms = terms_of({rows, size.outputs}, size.terms);
+  tiling.group = terms == 0 ? tile : std::max(kMaxGroup / terms / tile * tile, tile);
 }
 
 }  // namespace
@@ -221,8 +229,8 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
   const uint64_t vectors = vectors_of_tile(read, lanes, tiling.is_packed, may_have_three(registers, tiling));
   tiling.outputs = tiles_of_outputs(read, {vectors, lanes});
   tiling.rows = tiles_of_rows(read, registers, tiling.outputs.front());
-  // Then a tile of rows is written twice, so only where packing counts, and for one size of tiles.
-  tiling.packs_first_tile = tiling.prefetches && !size.is_strided && tiling.rows.size() == 1;
+  // Then a tile of rows is written twice, so only where packing counts.
+  tiling.packs_first_tile = tiling.prefetches && !size.is_strided;
   choose_group(size, tiling);
   return tiling;
 }

@@ -90,9 +90,12 @@ void Writer::write_tiles(Value* begin, Value* end) {
   if (tiling_.is_packed) {
     const bool packs_first_tile = tiling_.packs_first_tile && !pairs_;
     for_outputs([&](Value* output) {
-      if (pairs_ ? adds_pairs() : !packs_first_tile) pack(output);
+      if (packs_first_tile)
+        pack_for_few_rows(begin, end, output);
+      else if (!pairs_ || adds_pairs())
+        pack(output);
       for_rows(begin, end, [&](Value* row) {
-        if (packs_first_tile)
+        if (packs_first_tile && tile_rows_ == tiling_.rows.front())
           write_tile_that_may_pack(begin, row, output);
         else
           write_tile(row, output);
@@ -144,6 +147,20 @@ void Writer::add_panels() {
   const llvm::IRBuilderBase::InsertPointGuard guard(b_);
   if (!tiling_.is_shared) b_.SetInsertPoint(memory->getNextNode());
   for (const auto& [load, offset] : offsets) panels_[load] = b_.CreatePtrAdd(memory, b_.getInt64(offset));
+}
+
+// The first tile of rows does not pack, if there are fewer rows than a tile has.
+void Writer::pack_for_few_rows(Value* begin, Value* end, Value* output) {
+  Value* const rows = nest_.row_loops < 2 ? count_between(begin, end) : counts_[1];
+  Value* const are_few = b_.CreateICmpULT(rows, b_.getInt64(tiling_.rows.front()));
+  if (const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(are_few); known && known->isZero()) return;
+  BasicBlock* const few = new_block("contraction.few_rows");
+  BasicBlock* const go_on = new_block("contraction.rows");
+  b_.CreateCondBr(are_few, few, go_on);
+  b_.SetInsertPoint(few);
+  pack(output);
+  b_.CreateBr(go_on);
+  b_.SetInsertPoint(go_on);
 }
 
 // Copies the elements of B for the block of terms and the tile of outputs.

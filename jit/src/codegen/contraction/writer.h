@@ -75,6 +75,7 @@ class Writer {
   llvm::AllocaInst* shared_panel_memory(uint64_t bytes);
   void add_panels();
   void pack(llvm::Value* output);
+  void pack_for_few_rows(llvm::Value* begin, llvm::Value* end, llvm::Value* output);
   llvm::Value* packed_address(llvm::LoadInst* load, uint64_t vector);
   void write_tile(llvm::Value* row, llvm::Value* output);
   void write_tile_that_may_pack(llvm::Value* begin, llvm::Value* row, llvm::Value* output);
