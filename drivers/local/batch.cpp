@@ -2,6 +2,7 @@
 #include "batch.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -22,7 +23,12 @@ namespace {
 
 // Nanoseconds.
 constexpr uint64_t kMeasured = 5'000;            // of a loop, before its cost is estimated
+constexpr uint64_t kAsksAgain = 2'000;           // if no thread is idle
 constexpr uint64_t kMostBetweenStops = 200'000;  // of a tile of a loop, which a stop request does not end
+
+uint64_t nanoseconds_now() {
+  return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
+}
 
 // One command of a batch, or a loop. Tiles are taken from the front. The first tiles are large and later ones
 // smaller, so that all threads end at about the same time, and neighbouring workgroups, which often read the
@@ -37,6 +43,9 @@ struct Part {
   std::atomic<uint64_t> next = 0;   // the first of them that is not taken
   std::atomic<uint64_t> end = 1;    // `total`, or the first of them that has failed
   std::atomic<uint64_t> spent = 0;  // nanoseconds, summed over all threads
+  // Of the last tiles that were taken, when their threads will probably have run them.
+  std::array<std::atomic<uint64_t>, 8> busy_until = {};
+  std::atomic<uint32_t> tiles = 0;  // that were taken
 
   const halyard_command_dispatch_t& dispatch() const {
     return *reinterpret_cast<const halyard_command_dispatch_t*>(command);
@@ -59,6 +68,19 @@ struct Part {
       tile.last = tile.first + std::clamp<uint64_t>((total - tile.first) / (2 * uint64_t{threads}), 1, most);
     } while (!next.compare_exchange_weak(tile.first, tile.last, std::memory_order_relaxed));
     return true;
+  }
+  // Called before a tile runs. Returns when the first of the other threads will probably look for work, for
+  // LoopSharing: it runs the tile that was taken before those of all others.
+  uint64_t begin_tile(const Tile& tile, const Cost& each, uint32_t threads) {
+    const uint64_t own = each.is_known() ? nanoseconds_now() + cost_of(each.value(), tile.last - tile.first)
+                                         : LoopSharing::kNow;
+    const uint32_t number = tiles.fetch_add(1, std::memory_order_relaxed);
+    const uint32_t before = std::min<uint32_t>(threads - 1, busy_until.size());
+    const auto at = [&](uint32_t of) -> std::atomic<uint64_t>& { return busy_until[of % busy_until.size()]; };
+    const uint64_t others = at(number - before).load(std::memory_order_relaxed);
+    at(number).store(own, std::memory_order_relaxed);
+    const bool is_last = next.load(std::memory_order_relaxed) >= end.load(std::memory_order_relaxed);
+    return is_last ? others : LoopSharing::kNever;
   }
 };
 
@@ -160,9 +182,11 @@ class Batch {
     // A named variable, because otherwise clang's analyzer does not see whether there is a lease to return.
     const Result<Executable::Lease> runner = prepare(command, execution_);
     if (!runner) return std::unexpected(runner.error());
-    const LoopSharing loops(command, facts, execution_, &part.next, &part.end);
+    LoopSharing loops(command, facts, execution_);
+    const Cost& cost = command.executable->workgroup_cost(command.function);
     Tile tile = taken.value_or(Tile{});
     while (std::exchange(taken, std::nullopt) || part.take(tile, threads())) {
+      loops.expect_help(part.begin_tile(tile, cost, threads()));
       Status status = outcome_of([&] {
         return run_tile(**runner, command, part.count, tile, part.end, execution_, loops.get(), span);
       });
@@ -275,18 +299,20 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
 }
 
 LoopSharing::LoopSharing(const halyard_command_dispatch_t& command,
-                         const std::optional<kit::TraceDispatch>& facts, const Execution& execution,
-                         const std::atomic<uint64_t>* next, const std::atomic<uint64_t>* end)
+                         const std::optional<kit::TraceDispatch>& facts, const Execution& execution)
     : halyard_jit_sharing_t{share},
       kernel_(command.executable->kernel(command.function).name),
       workgroup_(command.executable->workgroup_cost(command.function)),
       facts_(facts),
-      execution_(execution),
-      next_(next),
-      end_(end) {}
+      execution_(execution) {}
 
-bool LoopSharing::are_workgroups_left() const {
-  return next_ && next_->load(std::memory_order_relaxed) < end_->load(std::memory_order_relaxed);
+// The number of the next pieces that this thread runs before it asks for help. Few calls of the loop's body,
+// each of which may pack what it reads again.
+uint64_t LoopSharing::pieces_before_help(uint64_t pieces, uint64_t each) const {
+  const uint64_t now = nanoseconds_now();
+  if (help_at_ <= now) return std::max(pieces / 4, kAsksAgain / each);
+  const uint64_t until_then = (help_at_ - now) / each + 1;
+  return until_then >= pieces - pieces / 8 ? pieces : until_then;
 }
 
 const halyard_jit_sharing_t* LoopSharing::get() const {
@@ -319,7 +345,6 @@ std::optional<uint64_t> LoopSharing::share_rest(const Loop& loop, uint64_t first
 }
 
 // The duration of a piece is estimated from that of a workgroup, and measured as soon as pieces have run.
-// While no thread is idle, this one runs half of the pieces that are left, and asks again.
 uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t pieces,
                             void (*body)(uint64_t first, uint64_t last, void* data), void* data,
                             const uint32_t* stop) {
@@ -333,13 +358,14 @@ uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t piece
     if (each != 0) {
       const uint64_t most = std::max<uint64_t>(kMostBetweenStops / each, 1);
       const Load rest = {cost_of(each, pieces - done), std::min(each, kMaxCost), pieces - done};
-      const bool may_need_help = rest.pieces > 1 && !self.are_workgroups_left();
-      const Helpers helpers = may_need_help ? helpers_for(rest, self.execution_) : Helpers();
-      if (self.threads_ == 1 && may_need_help) self.sharing_ = helpers.sharing;
+      const bool may_get_help = rest.pieces > 1 && self.help_at_ != kNever;
+      const Helpers helpers = may_get_help ? helpers_for(rest, self.execution_) : Helpers();
+      if (self.threads_ == 1 && may_get_help) self.sharing_ = helpers.sharing;
       if (helpers.count != 0)
         if (const auto run = self.share_rest(loop, done, pieces, most, rest, helpers, stop)) return *run;
       const bool asks_again = helpers.sharing == HALYARD_SHARING_NO_IDLE_THREAD;
-      step = std::clamp<uint64_t>(asks_again ? rest.pieces / 4 : rest.pieces, 1, most);
+      const uint64_t next = asks_again ? self.pieces_before_help(rest.pieces, each) : rest.pieces;
+      step = std::clamp<uint64_t>(std::min(next, rest.pieces), 1, most);
     }
     body(done, done + step, data);
     done += step;

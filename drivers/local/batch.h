@@ -4,7 +4,6 @@
 // tiles in progress, but not for helper threads that have taken no tile.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -42,11 +41,13 @@ class LoopSharing : private halyard_jit_sharing_t {
     void* data = nullptr;
   };
 
-  // `facts`: for traces. `next` and `end`, if given: the first workgroup that no thread has taken, and the
-  // end of all; while some are left, threads without work take those.
+  // `facts`: for traces.
   LoopSharing(const halyard_command_dispatch_t& command, const std::optional<kit::TraceDispatch>& facts,
-              const Execution& execution, const std::atomic<uint64_t>* next = nullptr,
-              const std::atomic<uint64_t>* end = nullptr);
+              const Execution& execution);
+  // When other threads will look for work: kNow, kNever (they will take workgroups), or by the clock. The
+  // loops of workgroups that run next ask for help then.
+  static constexpr uint64_t kNow = 0, kNever = UINT64_MAX;
+  void expect_help(uint64_t nanoseconds) { help_at_ = nanoseconds; }
   // Null if the device has one thread.
   const halyard_jit_sharing_t* get() const;
   // Says in the trace how many threads have shared a loop, or why none have. Says nothing if there was no
@@ -57,7 +58,7 @@ class LoopSharing : private halyard_jit_sharing_t {
   static uint64_t share(const halyard_jit_sharing_t* sharing, uint64_t pieces,
                         void (*body)(uint64_t first, uint64_t last, void* data), void* data,
                         const uint32_t* stop);
-  bool are_workgroups_left() const;
+  uint64_t pieces_before_help(uint64_t pieces, uint64_t each) const;
   std::optional<uint64_t> share_rest(const Loop& loop, uint64_t first, uint64_t pieces, uint64_t most,
                                      const Load& rest, const Helpers& helpers, const uint32_t* stop) const;
 
@@ -65,8 +66,7 @@ class LoopSharing : private halyard_jit_sharing_t {
   const Cost& workgroup_;
   const std::optional<kit::TraceDispatch>& facts_;
   const Execution& execution_;
-  const std::atomic<uint64_t>* const next_;
-  const std::atomic<uint64_t>* const end_;
+  uint64_t help_at_ = kNow;
   mutable uint32_t threads_ = 1;  // the most
   mutable uint32_t sharing_ = HALYARD_SHARING_UNKNOWN;
 };
