@@ -183,6 +183,19 @@ TEST(ContractionTile, GroupsAreTilesOfBoundedWork) {
   }
 }
 
+TEST(ContractionTile, SumsOfBlocksStayInTheCache) {
+  const Size size = {.rows = 56, .outputs = 64, .can_pack = true, .outer_rows = 56, .terms = {9, 64}};
+  EXPECT_EQ(choose_tiling(size, {32, 16}).together, 9u);  // of 3,584 sums
+  const Size one_block = {.rows = 56, .outputs = 64, .can_pack = true, .outer_rows = 56, .terms = {64}};
+  EXPECT_EQ(choose_tiling(one_block, {32, 16}).together, 0u);
+  const Tiling flat =
+      choose_tiling({.rows = 5600, .outputs = 64, .can_pack = true, .terms = {960}}, {32, 16});
+  EXPECT_EQ(flat.together, 512u);
+  const Tiling large =
+      choose_tiling({.rows = 56, .outputs = 40000, .outer_rows = 56, .terms = {960}}, {32, 16});
+  EXPECT_EQ(large.together, 1u);
+}
+
 // A piece of a few thousand terms would cost less than a thread's way to it.
 TEST(ContractionTile, GroupsOfUnknownRowsAreNotSingleRows) {
   const Tiling tiling = choose_tiling({.rows = 0, .outputs = 0, .outer_rows = 0, .terms = {4}}, {32, 16});

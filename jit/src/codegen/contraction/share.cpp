@@ -66,7 +66,7 @@ void Writer::share_groups() {
   Value* const begin = first_row(first);
   Value* const end = first_row(last);
   if (tiling_.is_packed) add_panels();
-  write_blocks(0, begin, end);
+  write_rows(begin, end);
   pieces_->end = new_block("contraction.piece.end");
   b_.CreateBr(pieces_->end);
   b_.SetInsertPoint(pieces_->end);

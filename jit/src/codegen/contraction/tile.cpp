@@ -28,6 +28,9 @@ constexpr uint64_t kMinBlock = 64;
 constexpr uint64_t kMinPackedRows = 24;
 // With more rows, the time in which packing waits for memory does not count.
 constexpr uint64_t kMaxPrefetchedRows = 512;
+// Sums that stay in the second-level cache from one block of terms to the next, beside what they are computed
+// from.
+constexpr uint64_t kMaxSumsTogether = 32 << 10;
 // If threads share the groups, a thread takes many of them at a time, and the last ones one by one, so that
 // all threads end at about the same time. A group has at least so many terms: about a microsecond of work.
 constexpr uint64_t kMinSharedGroup = uint64_t{1} << 16;
@@ -189,6 +192,14 @@ uint64_t terms_of(std::initializer_list<uint64_t> counts, const std::vector<uint
   return product;
 }
 
+void choose_rows_together(const Size& size, Tiling& tiling) {
+  if (tiling.outer_terms == 0 && tiling.block == 0) return;
+  const bool has_outer_rows = size.outer_rows != 1;
+  const uint64_t tile = has_outer_rows ? 1 : tiling.rows.front();
+  const uint64_t sums = terms_of({has_outer_rows ? size.rows : 1, size.outputs}, {});  // of a row
+  if (sums != 0) tiling.together = std::max(kMaxSumsTogether / sums / tile * tile, tile);
+}
+
 void choose_group(const Size& size, Tiling& tiling) {
   const bool has_outer_rows = size.outer_rows != 1;
   const uint64_t tile = has_outer_rows ? 1 : tiling.rows.front();
@@ -229,8 +240,8 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
   const uint64_t vectors = vectors_of_tile(read, lanes, tiling.is_packed, may_have_three(registers, tiling));
   tiling.outputs = tiles_of_outputs(read, {vectors, lanes});
   tiling.rows = tiles_of_rows(read, registers, tiling.outputs.front());
-  // Then a tile of rows is written twice, so only where packing counts.
-  tiling.packs_first_tile = tiling.prefetches && !size.is_strided;
+  tiling.packs_first_tile = tiling.is_packed && !size.is_strided;
+  choose_rows_together(size, tiling);
   choose_group(size, tiling);
   return tiling;
 }

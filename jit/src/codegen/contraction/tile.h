@@ -55,6 +55,9 @@ struct Tiling {
   // Rows of a group, of the outermost loop. The stop word is checked after each group.
   uint64_t group = 1;
   bool is_shared = false;  // threads may share the groups
+  // The most rows that add a block of terms before the next block, of the outermost loop; 0: all of a group,
+  // or of the groups that a thread runs.
+  uint64_t together = 0;
 };
 
 Tiling choose_tiling(const Size& size, const Registers& registers);

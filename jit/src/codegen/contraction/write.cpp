@@ -190,6 +190,14 @@ void Writer::write_blocks(size_t level, Value* begin, Value* end) {
   }
 }
 
+// Writes the rows from `begin` up to `end`, as many of them together as sums stay in the cache.
+void Writer::write_rows(Value* begin, Value* end) {
+  if (tiling_.together == 0) return write_blocks(0, begin, end);
+  for_blocks(count_between(begin, end), b_.getInt64(tiling_.together), [&](Value* from, Value* to) {
+    write_blocks(0, b_.CreateNUWAdd(begin, from), b_.CreateNUWAdd(begin, to));
+  });
+}
+
 // Without checks of the stop word all rows are one group, unless threads share them.
 void Writer::write_groups() {
   Value* const zero = b_.getInt64(0);
@@ -198,11 +206,11 @@ void Writer::write_groups() {
     return;
   }
   if (!nest_.may_stop_between_rows()) {
-    write_blocks(0, zero, row_end_);
+    write_rows(zero, row_end_);
     return;
   }
   for_blocks(row_end_, group_, [&](Value* begin, Value* end) {
-    write_blocks(0, begin, end);
+    write_rows(begin, end);
     check_stop_word(end);
   });
 }

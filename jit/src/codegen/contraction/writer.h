@@ -60,6 +60,7 @@ class Writer {
   llvm::Value* rows_of_group();
   // The outermost loop's part of a tile of rows.
   uint64_t tile_of_outermost() const { return nest_.row_loops == 1 ? tiling_.rows.front() : 1; }
+  void write_rows(llvm::Value* begin, llvm::Value* end);
   void write_groups();
   llvm::Value* first_row(llvm::Value* group);
   void share_groups();
