@@ -23,7 +23,8 @@ namespace {
 
 // Nanoseconds.
 constexpr uint64_t kMeasured = 5'000;            // of a loop, before its cost is estimated
-constexpr uint64_t kAsksAgain = 2'000;           // if no thread is idle
+constexpr uint64_t kAsksAgain = 2'000;           // at the earliest, if no thread is idle,
+constexpr uint64_t kAsksAgainAtMost = 10'000;    // and at the latest, if one should be
 constexpr uint64_t kMostBetweenStops = 200'000;  // of a tile of a loop, which a stop request does not end
 
 uint64_t nanoseconds_now() {
@@ -310,7 +311,7 @@ LoopSharing::LoopSharing(const halyard_command_dispatch_t& command,
 // each of which may pack what it reads again.
 uint64_t LoopSharing::pieces_before_help(uint64_t pieces, uint64_t each) const {
   const uint64_t now = nanoseconds_now();
-  if (help_at_ <= now) return std::max(pieces / 4, kAsksAgain / each);
+  if (help_at_ <= now) return std::clamp(pieces / 4, kAsksAgain / each, kAsksAgainAtMost / each);
   const uint64_t until_then = (help_at_ - now) / each + 1;
   return until_then >= pieces - pieces / 8 ? pieces : until_then;
 }
