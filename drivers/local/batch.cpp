@@ -346,7 +346,7 @@ std::optional<uint64_t> LoopSharing::share_rest(const Loop& loop, uint64_t first
 }
 
 // The duration of a piece is estimated from that of a workgroup, and measured as soon as pieces have run.
-uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t pieces,
+uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most_pieces,
                             void (*body)(uint64_t first, uint64_t last, void* data), void* data,
                             const uint32_t* stop) {
   const auto& self = *static_cast<const LoopSharing*>(sharing);
@@ -357,7 +357,7 @@ uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t piece
   while (done < pieces && stop_code(stop) == Code::OK) {
     uint64_t step = 1;
     if (each != 0) {
-      const uint64_t most = std::max<uint64_t>(kMostBetweenStops / each, 1);
+      const uint64_t most = std::clamp<uint64_t>(kMostBetweenStops / each, 1, most_pieces);
       const Load rest = {cost_of(each, pieces - done), std::min(each, kMaxCost), pieces - done};
       const bool may_get_help = rest.pieces > 1 && self.help_at_ != kNever;
       const Helpers helpers = may_get_help ? helpers_for(rest, self.execution_) : Helpers();

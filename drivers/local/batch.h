@@ -55,7 +55,7 @@ class LoopSharing : private halyard_jit_sharing_t {
   void report(kit::TraceSpan& span) const;
 
  private:
-  static uint64_t share(const halyard_jit_sharing_t* sharing, uint64_t pieces,
+  static uint64_t share(const halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most_pieces,
                         void (*body)(uint64_t first, uint64_t last, void* data), void* data,
                         const uint32_t* stop);
   uint64_t pieces_before_help(uint64_t pieces, uint64_t each) const;

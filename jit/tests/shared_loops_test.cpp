@@ -22,9 +22,10 @@ struct Sharing : halyard_jit_sharing_t {
   using Run = std::function<uint64_t(uint64_t pieces, const Pieces& run)>;
   explicit Sharing(Run how) : halyard_jit_sharing_t{share_pieces}, run(std::move(how)) {}
 
-  static uint64_t share_pieces(const halyard_jit_sharing_t* sharing, uint64_t pieces,
+  static uint64_t share_pieces(const halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most,
                                void (*body)(uint64_t first, uint64_t last, void* data), void* data,
                                const uint32_t* /*stop*/) {
+    EXPECT_GE(most, 1u);
     return static_cast<const Sharing*>(sharing)->run(
         pieces, [&](uint64_t first, uint64_t last) { body(first, last, data); });
   }

@@ -31,6 +31,11 @@ llvm::AllocaInst* Writer::shared_panel_memory(uint64_t bytes) {
 void Writer::share_groups() {
   Value* const one = b_.getInt64(1);
   Value* const groups = b_.CreateAdd(b_.CreateUDiv(b_.CreateSub(row_end_, one), group_), one);
+  // Without checks of the stop word all groups may run together.
+  Value* const together =
+      nest_.may_stop_between_rows()
+          ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, b_.CreateUDiv(rows_between_stops(), group_), one)
+          : groups;
   BasicBlock* const before = b_.GetInsertBlock();
   BasicBlock* const with_others = new_block("contraction.shared");
   BasicBlock* const alone = new_block("contraction.alone");
@@ -43,11 +48,6 @@ void Writer::share_groups() {
   pieces_.emplace();
   pieces_->before = before;
   b_.SetInsertPoint(alone);
-  // Without checks of the stop word all groups run together.
-  Value* const together =
-      nest_.may_stop_between_rows()
-          ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, b_.CreateUDiv(rows_between_stops(), group_), one)
-          : groups;
   BasicBlock* const next = new_block("contraction.groups");
   BasicBlock* const done = new_block("contraction.done");
   b_.CreateBr(next);
@@ -78,11 +78,12 @@ void Writer::share_groups() {
   static_assert(offsetof(halyard_jit_sharing_t, share) == 0);
   llvm::PointerType* const pointer = b_.getPtrTy();
   Value* const none = llvm::ConstantPointerNull::get(pointer);  // outline_pieces() replaces it
-  llvm::FunctionType* const type =
-      llvm::FunctionType::get(b_.getInt64Ty(), {pointer, b_.getInt64Ty(), pointer, pointer, pointer}, false);
+  llvm::FunctionType* const type = llvm::FunctionType::get(
+      b_.getInt64Ty(), {pointer, b_.getInt64Ty(), b_.getInt64Ty(), pointer, pointer, pointer}, false);
   Value* const stop = nest_.may_stop_between_rows() ? static_cast<Value*>(function_.getArg(2))
                                                     : none;  // without one all groups run
-  pieces_->share = b_.CreateCall(type, b_.CreateLoad(pointer, sharing), {sharing, groups, none, none, stop});
+  pieces_->share =
+      b_.CreateCall(type, b_.CreateLoad(pointer, sharing), {sharing, groups, together, none, none, stop});
   if (nest_.may_stop_between_rows()) {
     BasicBlock* const stopped = new_block("contraction.stop");
     stops_.emplace_back(first_row(pieces_->share), stopped);
@@ -113,9 +114,9 @@ void Writer::outline_pieces() {
       instruction.moveBefore(pieces_->before->getTerminator());
     }
   }
-  pieces_->share->setArgOperand(2, body);
+  pieces_->share->setArgOperand(3, body);
   assert(call->getArgOperand(0) == pieces_->first && call->getArgOperand(1) == pieces_->last);
-  pieces_->share->setArgOperand(3, call->getArgOperand(2));
+  pieces_->share->setArgOperand(4, call->getArgOperand(2));
   BasicBlock& entry = body->getEntryBlock();
   for (BasicBlock& block : *body) {
     for (Instruction& instruction : llvm::make_early_inc_range(block)) {
