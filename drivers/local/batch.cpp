@@ -2,6 +2,7 @@
 #include "batch.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -22,22 +23,20 @@ namespace {
 
 // Nanoseconds.
 constexpr uint64_t kMeasured = 5'000;            // of a loop, before its cost is estimated
+constexpr uint64_t kAsksAgain = 2'000;           // at the earliest, if no thread is idle,
+constexpr uint64_t kAsksAgainAtMost = 10'000;    // and at the latest, if one should be
 constexpr uint64_t kMostBetweenStops = 200'000;  // of a tile of a loop, which a stop request does not end
 
-// A loop of a kernel, divided into pieces.
-struct Loop {
-  std::string_view kernel;
-  const std::optional<kit::TraceDispatch>& facts;  // about the dispatch
-  void (*body)(uint64_t piece, void* data) = nullptr;
-  void* data = nullptr;
-};
+uint64_t nanoseconds_now() {
+  return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
+}
 
 // One command of a batch, or a loop. Tiles are taken from the front. The first tiles are large and later ones
 // smaller, so that all threads end at about the same time, and neighbouring workgroups, which often read the
 // same bytes, mostly run on one thread.
 struct Part {
   const halyard_command_t* command = nullptr;  // null: a loop
-  const Loop* loop = nullptr;
+  const LoopSharing::Loop* loop = nullptr;
   WorkgroupCount count = {1, 1, 1};
   bool is_counted = false;          // a dispatch whose workgroups are known
   uint64_t total = 1;               // workgroups, or pieces of a fill or a loop
@@ -45,6 +44,9 @@ struct Part {
   std::atomic<uint64_t> next = 0;   // the first of them that is not taken
   std::atomic<uint64_t> end = 1;    // `total`, or the first of them that has failed
   std::atomic<uint64_t> spent = 0;  // nanoseconds, summed over all threads
+  // Of the last tiles that were taken, when their threads will probably have run them.
+  std::array<std::atomic<uint64_t>, 8> busy_until = {};
+  std::atomic<uint32_t> tiles = 0;  // that were taken
 
   const halyard_command_dispatch_t& dispatch() const {
     return *reinterpret_cast<const halyard_command_dispatch_t*>(command);
@@ -67,6 +69,19 @@ struct Part {
       tile.last = tile.first + std::clamp<uint64_t>((total - tile.first) / (2 * uint64_t{threads}), 1, most);
     } while (!next.compare_exchange_weak(tile.first, tile.last, std::memory_order_relaxed));
     return true;
+  }
+  // Called before a tile runs. Returns when the first of the other threads will probably look for work, for
+  // LoopSharing: it runs the tile that was taken before those of all others.
+  uint64_t begin_tile(const Tile& tile, const Cost& each, uint32_t threads) {
+    const uint64_t own = each.is_known() ? nanoseconds_now() + cost_of(each.value(), tile.last - tile.first)
+                                         : LoopSharing::kNow;
+    const uint32_t number = tiles.fetch_add(1, std::memory_order_relaxed);
+    const uint32_t before = std::min<uint32_t>(threads - 1, busy_until.size());
+    const auto at = [&](uint32_t of) -> std::atomic<uint64_t>& { return busy_until[of % busy_until.size()]; };
+    const uint64_t others = at(number - before).load(std::memory_order_relaxed);
+    at(number).store(own, std::memory_order_relaxed);
+    const bool is_last = next.load(std::memory_order_relaxed) >= end.load(std::memory_order_relaxed);
+    return is_last ? others : LoopSharing::kNever;
   }
 };
 
@@ -168,9 +183,11 @@ class Batch {
     // A named variable, because otherwise clang's analyzer does not see whether there is a lease to return.
     const Result<Executable::Lease> runner = prepare(command, execution_);
     if (!runner) return std::unexpected(runner.error());
-    const LoopSharing loops(command.executable->kernel(command.function).name, facts, execution_);
+    LoopSharing loops(command, facts, execution_);
+    const Cost& cost = command.executable->workgroup_cost(command.function);
     Tile tile = taken.value_or(Tile{});
     while (std::exchange(taken, std::nullopt) || part.take(tile, threads())) {
+      loops.expect_help(part.begin_tile(tile, cost, threads()));
       Status status = outcome_of([&] {
         return run_tile(**runner, command, part.count, tile, part.end, execution_, loops.get(), span);
       });
@@ -213,7 +230,7 @@ class Batch {
       span->set_sharing(HALYARD_SHARING_SHARED, threads());
     }
     for (Tile tile; stop_code(execution_.stop) == Code::OK && part.take(tile, threads());)
-      for (; tile.first < tile.last; ++tile.first) part.loop->body(tile.first, part.loop->data);
+      part.loop->body(tile.first, tile.last, part.loop->data);
   }
 
   // Records a failure. Later commands and workgroups are cancelled. Earlier ones still run, because they may
@@ -282,9 +299,22 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
   return batch->run();
 }
 
-LoopSharing::LoopSharing(std::string_view kernel, const std::optional<kit::TraceDispatch>& facts,
-                         const Execution& execution)
-    : halyard_jit_sharing_t{share}, kernel_(kernel), facts_(facts), execution_(execution) {}
+LoopSharing::LoopSharing(const halyard_command_dispatch_t& command,
+                         const std::optional<kit::TraceDispatch>& facts, const Execution& execution)
+    : halyard_jit_sharing_t{share},
+      kernel_(command.executable->kernel(command.function).name),
+      workgroup_(command.executable->workgroup_cost(command.function)),
+      facts_(facts),
+      execution_(execution) {}
+
+// The number of the next pieces that this thread runs before it asks for help. Few calls of the loop's body,
+// each of which may pack what it reads again.
+uint64_t LoopSharing::pieces_before_help(uint64_t pieces, uint64_t each) const {
+  const uint64_t now = nanoseconds_now();
+  if (help_at_ <= now) return std::clamp(pieces / 4, kAsksAgain / each, kAsksAgainAtMost / each);
+  const uint64_t until_then = (help_at_ - now) / each + 1;
+  return until_then >= pieces - pieces / 8 ? pieces : until_then;
+}
 
 const halyard_jit_sharing_t* LoopSharing::get() const {
   return execution_.thread_pool && execution_.thread_pool->limit() != 1 ? this : nullptr;
@@ -294,39 +324,54 @@ void LoopSharing::report(kit::TraceSpan& span) const {
   if (sharing_ != HALYARD_SHARING_UNKNOWN) span.set_sharing(sharing_, threads_);
 }
 
-// Measures the first pieces to estimate the others.
-uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t pieces,
-                            void (*body)(uint64_t piece, void* data), void* data, const uint32_t* stop) {
+// Runs pieces from `first` on with helpers. Returns the number of pieces that have run, the first ones; no
+// value if there is no memory: an exception must not leave compiled code.
+std::optional<uint64_t> LoopSharing::share_rest(const Loop& loop, uint64_t first, uint64_t pieces,
+                                                uint64_t most, const Load& rest, const Helpers& helpers,
+                                                const uint32_t* stop) const {
+  Execution execution = execution_;
+  execution.stop = stop;
+  Batch::Owned batch;
+  try {
+    batch = Batch::create(1, helpers.count, rest.cost, execution);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+  Part& part = batch->parts()[0];
+  part.loop = &loop;
+  part.divide(pieces, first);
+  part.most = most;
+  threads_ = std::max(threads_, helpers.count + 1);
+  return batch->run_loop();
+}
+
+// The duration of a piece is estimated from that of a workgroup, and measured as soon as pieces have run.
+uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most_pieces,
+                            void (*body)(uint64_t first, uint64_t last, void* data), void* data,
+                            const uint32_t* stop) {
   const auto& self = *static_cast<const LoopSharing*>(sharing);
+  const Loop loop = {self.kernel_, self.facts_, body, data};
   const Stopwatch watch(true);
   uint64_t done = 0;
+  uint64_t each = self.workgroup_.is_known() ? self.workgroup_.value() / pieces + 1 : 0;  // 0: not known
   while (done < pieces && stop_code(stop) == Code::OK) {
-    body(done++, data);
-    const uint64_t spent = watch.elapsed();
-    if (spent < kMeasured) continue;
-    const uint64_t each = spent / done + 1;
-    const Load rest = {cost_of(each, pieces - done), std::min(each, kMaxCost), pieces - done};
-    const Helpers helpers = rest.pieces > 1 ? helpers_for(rest, self.execution_) : Helpers();
-    if (self.threads_ == 1) self.sharing_ = helpers.sharing;
-    if (helpers.sharing == HALYARD_SHARING_NO_IDLE_THREAD) continue;  // asks again after the next piece
-    if (helpers.count == 0) break;
-    Execution execution = self.execution_;
-    execution.stop = stop;
-    const Loop loop = {self.kernel_, self.facts_, body, data};
-    Batch::Owned batch;
-    try {
-      batch = Batch::create(1, helpers.count, rest.cost, execution);
-    } catch (const std::bad_alloc&) {  // must not leave compiled code
-      break;
+    uint64_t step = 1;
+    if (each != 0) {
+      const uint64_t most = std::clamp<uint64_t>(kMostBetweenStops / each, 1, most_pieces);
+      const Load rest = {cost_of(each, pieces - done), std::min(each, kMaxCost), pieces - done};
+      const bool may_get_help = rest.pieces > 1 && self.help_at_ != kNever;
+      const Helpers helpers = may_get_help ? helpers_for(rest, self.execution_) : Helpers();
+      if (self.threads_ == 1 && may_get_help) self.sharing_ = helpers.sharing;
+      if (helpers.count != 0)
+        if (const auto run = self.share_rest(loop, done, pieces, most, rest, helpers, stop)) return *run;
+      const bool asks_again = helpers.sharing == HALYARD_SHARING_NO_IDLE_THREAD;
+      const uint64_t next = asks_again ? self.pieces_before_help(rest.pieces, each) : rest.pieces;
+      step = std::clamp<uint64_t>(std::min(next, rest.pieces), 1, most);
     }
-    Part& part = batch->parts()[0];
-    part.loop = &loop;
-    part.divide(pieces, done);
-    part.most = std::max<uint64_t>(kMostBetweenStops / each, 1);
-    self.threads_ = std::max(self.threads_, helpers.count + 1);
-    return batch->run_loop();
+    body(done, done + step, data);
+    done += step;
+    if (const uint64_t spent = watch.elapsed(); spent >= kMeasured) each = spent / done + 1;
   }
-  for (; done < pieces && stop_code(stop) == Code::OK; ++done) body(done, data);
   return done;
 }
 

@@ -33,9 +33,21 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
 // Shares pieces of a kernel's loops among threads while a thread runs workgroups of the kernel.
 class LoopSharing : private halyard_jit_sharing_t {
  public:
-  // For traces: the name of the kernel, and the facts about the dispatch.
-  LoopSharing(std::string_view kernel, const std::optional<kit::TraceDispatch>& facts,
+  // A loop of a kernel, divided into pieces.
+  struct Loop {
+    std::string_view kernel;
+    const std::optional<kit::TraceDispatch>& facts;  // about the dispatch
+    void (*body)(uint64_t first, uint64_t last, void* data) = nullptr;
+    void* data = nullptr;
+  };
+
+  // `facts`: for traces.
+  LoopSharing(const halyard_command_dispatch_t& command, const std::optional<kit::TraceDispatch>& facts,
               const Execution& execution);
+  // When other threads will look for work: kNow, kNever (they will take workgroups), or by the clock. The
+  // loops of workgroups that run next ask for help then.
+  static constexpr uint64_t kNow = 0, kNever = UINT64_MAX;
+  void expect_help(uint64_t nanoseconds) { help_at_ = nanoseconds; }
   // Null if the device has one thread.
   const halyard_jit_sharing_t* get() const;
   // Says in the trace how many threads have shared a loop, or why none have. Says nothing if there was no
@@ -43,12 +55,18 @@ class LoopSharing : private halyard_jit_sharing_t {
   void report(kit::TraceSpan& span) const;
 
  private:
-  static uint64_t share(const halyard_jit_sharing_t* sharing, uint64_t pieces,
-                        void (*body)(uint64_t piece, void* data), void* data, const uint32_t* stop);
+  static uint64_t share(const halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most_pieces,
+                        void (*body)(uint64_t first, uint64_t last, void* data), void* data,
+                        const uint32_t* stop);
+  uint64_t pieces_before_help(uint64_t pieces, uint64_t each) const;
+  std::optional<uint64_t> share_rest(const Loop& loop, uint64_t first, uint64_t pieces, uint64_t most,
+                                     const Load& rest, const Helpers& helpers, const uint32_t* stop) const;
 
   const std::string_view kernel_;
+  const Cost& workgroup_;
   const std::optional<kit::TraceDispatch>& facts_;
   const Execution& execution_;
+  uint64_t help_at_ = kNow;
   mutable uint32_t threads_ = 1;  // the most
   mutable uint32_t sharing_ = HALYARD_SHARING_UNKNOWN;
 };

@@ -367,6 +367,32 @@ const std::string kCoalescedByNext = with(kCoalescedByCounter,
                                           "vm.ext.i32.i64.s %i14\n  %i14:15 = vm.add.i64 %i14:15, %i8:9",
                                           "%i14:15 = vm.add.i64 %i6:7, %i8:9");
 
+// Rows of three elements right behind each other, which become one loop: r1[i * 3 + c] = r0[from + i * 3 + c]
+// * 2.
+const std::string kPixelsRow = R"(
+  %i22:23 = vm.add.i64 %i16:17, %i20:21
+  %i24 = vm.buffer.load.i16.s %r0, %i22:23
+  %i24 = vm.add.i32 %i24, %i24
+  %i22:23 = vm.add.i64 %i18:19, %i20:21
+  vm.buffer.store.i16 %i24, %r1, %i22:23
+)";
+const std::string kPixels = program("", "%i6:7", "%i14:15 = vm.const.i64 3" + loop(1, "%i6:7", "%i0:1", R"(
+  %i16:17 = vm.fma.i64 %i6:7, %i14:15, %i2:3
+  %i18:19 = vm.mul.i64 %i6:7, %i14:15
+)" + loop(4, "%i20:21", "%i14:15", kPixelsRow)));
+// Not: where the rows of one buffer are apart, a value is that of a counter, of the row, or of each row's
+// start.
+const std::string kPixelsApart =
+    with(with(kPixels, "%i14:15 = vm.const.i64 3", "%i14:15 = vm.const.i64 3\n  %i30:31 = vm.const.i64 4"),
+         "%i18:19 = vm.mul.i64 %i6:7, %i14:15", "%i18:19 = vm.mul.i64 %i6:7, %i30:31");
+const std::string kPixelsAndCounter = with(kPixels, "%i24 = vm.add.i32 %i24, %i24",
+                                           "%i26 = vm.trunc.i64.i32 %i20:21\n  %i24 = vm.add.i32 %i24, %i26");
+const std::string kPixelsAndRow = with(kPixels, "%i24 = vm.add.i32 %i24, %i24",
+                                       "%i26 = vm.trunc.i64.i32 %i6:7\n  %i24 = vm.add.i32 %i24, %i26");
+const std::string kPixelsAndChannel =
+    with(kPixels, "%i24 = vm.add.i32 %i24, %i24",
+         "%i26 = vm.buffer.load.i16.s %r0, %i20:21\n  %i24 = vm.add.i32 %i24, %i26");
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -442,8 +468,8 @@ INSTANTIATE_TEST_SUITE_P(
                     kReadAgain, kCopied, kReferredTo, kQuantisedRow, kQuantised, kQuantisedPacked,
                     kQuantisedTransposed, kReadsResults, kRowsApart, kResidual, kScattered, kBackwards,
                     kRowsBackwards, kRowsApartTwice, kCoalescedBySteps, kCoalescedFromThree,
-                    kCoalescedAndUsed, kCoalescedByCounter, kCoalescedByNext, kProductIndex,
-                    kQuadraticIndex));
+                    kCoalescedAndUsed, kCoalescedByCounter, kCoalescedByNext, kProductIndex, kQuadraticIndex,
+                    kPixels, kPixelsApart, kPixelsAndCounter, kPixelsAndRow, kPixelsAndChannel));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero

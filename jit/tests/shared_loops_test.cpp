@@ -15,17 +15,19 @@
 namespace halyard::vm::test {
 namespace {
 
-using Piece = std::function<void(uint64_t)>;
+using Pieces = std::function<void(uint64_t first, uint64_t last)>;
 
 // Runs pieces as `run` says, which returns how many it ran.
 struct Sharing : halyard_jit_sharing_t {
-  using Run = std::function<uint64_t(uint64_t pieces, const Piece& piece)>;
+  using Run = std::function<uint64_t(uint64_t pieces, const Pieces& run)>;
   explicit Sharing(Run how) : halyard_jit_sharing_t{share_pieces}, run(std::move(how)) {}
 
-  static uint64_t share_pieces(const halyard_jit_sharing_t* sharing, uint64_t pieces,
-                               void (*body)(uint64_t piece, void* data), void* data,
+  static uint64_t share_pieces(const halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most,
+                               void (*body)(uint64_t first, uint64_t last, void* data), void* data,
                                const uint32_t* /*stop*/) {
-    return static_cast<const Sharing*>(sharing)->run(pieces, [&](uint64_t piece) { body(piece, data); });
+    EXPECT_GE(most, 1u);
+    return static_cast<const Sharing*>(sharing)->run(
+        pieces, [&](uint64_t first, uint64_t last) { body(first, last, data); });
   }
 
   Run run;
@@ -88,21 +90,24 @@ class SharedLoops : public testing::TestWithParam<Case> {
 TEST_P(SharedLoops, GiveTheSameInAnyOrder) {
   const std::vector<float> expected = outputs(nullptr);
   uint64_t most = 0;
-  const Sharing backwards([&](uint64_t pieces, const Piece& piece) {
-    most = std::max(most, pieces);
-    for (uint64_t i = pieces; i-- > 0;) piece(i);
-    return pieces;
-  });
-  EXPECT_EQ(outputs(&backwards), expected);
+  for (const uint64_t step : {1, 2, 3, 1000}) {
+    const Sharing backwards([&](uint64_t pieces, const Pieces& run) {
+      most = std::max(most, pieces);
+      for (uint64_t last = pieces; last > 0; last -= std::min(step, last))
+        run(last - std::min(step, last), last);
+      return pieces;
+    });
+    EXPECT_EQ(outputs(&backwards), expected);
+  }
   EXPECT_GE(most, 4u);
 }
 
 TEST_P(SharedLoops, GiveTheSameOnSeveralThreads) {
   const std::vector<float> expected = outputs(nullptr);
-  const Sharing threads([](uint64_t pieces, const Piece& piece) {
+  const Sharing threads([](uint64_t pieces, const Pieces& run) {
     std::atomic<uint64_t> next = 0;
     const auto work = [&] {
-      for (uint64_t i; (i = next++) < pieces;) piece(i);
+      for (uint64_t i; (i = next++) < pieces;) run(i, i + 1);
     };
     std::jthread second(work);
     std::jthread third(work);
@@ -117,8 +122,9 @@ class StoppedSharedLoops : public SharedLoops {};
 TEST_P(StoppedSharedLoops, EndAfterTheFirstPieces) {
   const std::vector<float> expected = outputs(nullptr);
   uint32_t stop = 0;
-  const Sharing stopped([&](uint64_t, const Piece& piece) {
-    for (uint64_t i = 0; i < 3; ++i) piece(i);
+  const Sharing stopped([&](uint64_t, const Pieces& run) {
+    run(0, 1);
+    run(1, 3);
     stop = static_cast<uint32_t>(Code::ABORTED);
     return 3;
   });

@@ -65,12 +65,27 @@ TEST(ContractionTile, IsThatOfKnownKernels) {
   // One row and at most 64 outputs, of which the last workgroup has 40.
   const Tiling row = choose_tiling({.rows = 1, .most_outputs = 64}, {32, 16});
   EXPECT_EQ(counts_of(row.outputs), (std::vector<uint64_t>{64, 32, 16, 4, 1}));
-  // Of several rows, 24 outputs are a vector of 16 and one of 8; of one row, three vectors of 8, whose sums
-  // do not wait for each other.
-  EXPECT_EQ(counts_of(choose_tiling({0, 24, 1, false, false}, {32, 16}).outputs),
-            (std::vector<uint64_t>{16, 8}));
-  EXPECT_EQ(counts_of(choose_tiling({9, 28, 1, false, false}, {32, 16}).outputs),
-            (std::vector<uint64_t>{16, 8, 4}));
+  // Of several rows, 24 outputs are two vectors that share 8 of them; of one row, three vectors of 8, whose
+  // sums do not wait for each other.
+  for (const uint64_t outputs : {24, 28, 17}) {
+    const Tiling tiling = choose_tiling({9, outputs, 1, false, false}, {32, 16});
+    EXPECT_EQ(counts_of(tiling.outputs), std::vector<uint64_t>{outputs});
+    const Tiling::Outputs tile = tiling.outputs.front();
+    EXPECT_EQ(tile.vectors, 2u);
+    EXPECT_EQ(tile.first(0), 0u);
+    EXPECT_EQ(tile.first(1), outputs - 16);
+  }
+  EXPECT_EQ(counts_of(choose_tiling({9, 56, 1, false, false}, {32, 16}).outputs),
+            (std::vector<uint64_t>{32, 24}));
+  EXPECT_EQ(counts_of(choose_tiling({9, 12, 1, false, false}, {16, 8}).outputs), std::vector<uint64_t>{12});
+  // Three vectors leave no rest of 48 outputs, if a panel of them is small.
+  const auto first_of = [](const Size& size, const Registers& registers) {
+    return choose_tiling(size, registers).outputs.front().count();
+  };
+  EXPECT_EQ(first_of({.rows = 56, .outputs = 48, .terms = {24}}, {32, 16}), 48u);
+  EXPECT_EQ(first_of({.rows = 56, .outputs = 40, .terms = {24}}, {32, 16}), 40u);
+  EXPECT_EQ(first_of({.rows = 56, .outputs = 48, .can_pack = true, .terms = {256}}, {32, 16}), 32u);
+  EXPECT_EQ(first_of({.rows = 56, .outputs = 24, .terms = {24}}, {16, 8}), 16u);
   const Tiling thirds = choose_tiling({1, 24, 1, false, false}, {32, 16});
   EXPECT_EQ(thirds.outputs.front().lanes, 8u);
   EXPECT_EQ(thirds.outputs.front().vectors, 3u);
@@ -154,7 +169,7 @@ TEST(ContractionTile, PanelsAreSmall) {
 }
 
 TEST(ContractionTile, GroupsAreTilesOfBoundedWork) {
-  constexpr uint64_t kMost = uint64_t{1} << 24;  // terms
+  constexpr uint64_t kMost = uint64_t{1} << 25;  // terms
   for (uint64_t rows = 1; rows < 300; rows += 7) {
     for (const uint64_t terms :
          {uint64_t{1}, uint64_t{768}, uint64_t{1} << 23, uint64_t{1} << 40, UINT64_MAX}) {
@@ -168,11 +183,46 @@ TEST(ContractionTile, GroupsAreTilesOfBoundedWork) {
   }
 }
 
+TEST(ContractionTile, SumsOfBlocksStayInTheCache) {
+  const Size size = {.rows = 56, .outputs = 64, .can_pack = true, .outer_rows = 56, .terms = {9, 64}};
+  EXPECT_EQ(choose_tiling(size, {32, 16}).together, 9u);  // of 3,584 sums
+  const Size one_block = {.rows = 56, .outputs = 64, .can_pack = true, .outer_rows = 56, .terms = {64}};
+  EXPECT_EQ(choose_tiling(one_block, {32, 16}).together, 0u);
+  const Tiling flat =
+      choose_tiling({.rows = 5600, .outputs = 64, .can_pack = true, .terms = {960}}, {32, 16});
+  EXPECT_EQ(flat.together, 512u);
+  const Tiling large =
+      choose_tiling({.rows = 56, .outputs = 40000, .outer_rows = 56, .terms = {960}}, {32, 16});
+  EXPECT_EQ(large.together, 1u);
+}
+
 // A piece of a few thousand terms would cost less than a thread's way to it.
 TEST(ContractionTile, GroupsOfUnknownRowsAreNotSingleRows) {
-  const Tiling tiling = choose_tiling({.rows = 0, .outputs = 0, .outer_rows = 0, .terms = {16}}, {32, 16});
+  const Tiling tiling = choose_tiling({.rows = 0, .outputs = 0, .outer_rows = 0, .terms = {4}}, {32, 16});
   EXPECT_TRUE(tiling.is_shared);
-  EXPECT_GE(tiling.group * 64 * 64 * 16, uint64_t{1} << 20);
+  EXPECT_GE(tiling.group * 64 * 64 * 4, uint64_t{1} << 16);
+}
+
+TEST(ContractionTile, SharedGroupsAreSmall) {
+  // Of 7 rows of 56, as much as a thread should take at the end; two tiles of rows where the first one packs.
+  const Tiling plain = choose_tiling({.rows = 56, .outputs = 64, .outer_rows = 56, .terms = {24}}, {32, 16});
+  EXPECT_TRUE(plain.is_shared);
+  EXPECT_EQ(plain.group, 1u);
+  const Tiling packed =
+      choose_tiling({.rows = 49, .outputs = 64, .can_pack = true, .terms = {960}}, {32, 16});
+  EXPECT_TRUE(packed.is_shared);
+  EXPECT_TRUE(packed.packs_first_tile);
+  EXPECT_EQ(packed.group, 14u);
+  const Tiling transposed = choose_tiling({.rows = 64,
+                                           .outputs = 64,
+                                           .is_strided = true,
+                                           .is_transposed = true,
+                                           .can_pack = true,
+                                           .terms = {768}},
+                                          {32, 16});
+  EXPECT_FALSE(transposed.is_shared);
+  EXPECT_FALSE(transposed.packs_first_tile);
+  EXPECT_FALSE(choose_tiling({.rows = 64, .outputs = 64, .terms = {16}}, {32, 16}).is_shared) << "too short";
 }
 
 }  // namespace

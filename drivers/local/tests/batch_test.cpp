@@ -557,15 +557,8 @@ TEST_F(SharingTraceTest, AFill) {
 }
 
 #ifdef HALYARD_TEST_COMPILED
-class CompiledSharingTraceTest : public SharingTraceTest {
- public:
-  CompiledSharingTraceTest() : SharingTraceTest("local-task?jit=always") {}
-};
-
 // The only workgroup multiplies matrices: C[y][x] += A[y][k] * B[k][x]. A second binding has A and B.
-TEST_F(CompiledSharingTraceTest, RowsOfOneWorkgroup) {
-  constexpr size_t kMatrixRows = 4096, kColumns = 64;
-  Executable executable = load(kernel_on_binding(R"(
+constexpr const char* kProduct = R"(
   %i10 = vm.const.i32 1
   %r4 = vm.list.get.ref %r2, %i10 : !vm.buffer
   %i0:1 = vm.const.i64 4096
@@ -608,30 +601,64 @@ TEST_F(CompiledSharingTraceTest, RowsOfOneWorkgroup) {
   %i12:13 = vm.add.i64 %i12:13, %i4:5
   vm.br ^bb1
 ^bb9:
-)",
-                                                 "vm.type f32\n"));
-  // Small integers, so that every sum is exact.
-  std::vector<float> factors((kMatrixRows + kColumns) * kColumns);
-  for (size_t i = 0; i < factors.size(); ++i) factors[i] = static_cast<float>(i * 37 % 11);
-  Memory product = zeros(kMatrixRows * kColumns);
-  Memory from = allocate(factors);
+)";
+
+class CompiledSharingTraceTest : public SharingTraceTest {
+ public:
+  CompiledSharingTraceTest() : SharingTraceTest("local-task?jit=always") {
+    // Small integers, so that every sum is exact.
+    for (size_t i = 0; i < factors_.size(); ++i) factors_[i] = static_cast<float>(i * 37 % 11);
+    from_ = allocate(factors_);
+  }
+
+  Dispatch product() {
+    return {
+        .bindings = {range(product_, 0, 4 * kMatrixRows * kColumns), range(from_, 0, 4 * factors_.size())}};
+  }
+  void expect_product(float calls) {
+    const std::vector<float> found = content<float>(product_, kMatrixRows * kColumns);
+    for (size_t y = 0; y < kMatrixRows; ++y) {
+      for (size_t x = 0; x < kColumns; ++x) {
+        float expected = 0;
+        for (size_t k = 0; k < kColumns; ++k)
+          expected += factors_[y * kColumns + k] * factors_[(kMatrixRows + k) * kColumns + x];
+        ASSERT_EQ(found[y * kColumns + x], calls * expected) << y << ' ' << x;
+      }
+    }
+  }
+
+  static constexpr size_t kMatrixRows = 4096, kColumns = 64;
+  Executable executable_ = load(kernel_on_binding(kProduct, "vm.type f32\n"));
+  Memory product_ = zeros(kMatrixRows * kColumns);
+  std::vector<float> factors_ = std::vector<float>((kMatrixRows + kColumns) * kColumns);
+  Memory from_;
+};
+
+TEST_F(CompiledSharingTraceTest, RowsOfOneWorkgroup) {
   float calls = 0;
   EXPECT_TRUE(comes_true([&] {
     ++calls;
-    return reports_of("k", [&] {
-             return dispatch(executable, {.bindings = {range(product, 0, 4 * kMatrixRows * kColumns),
-                                                       range(from, 0, 4 * factors.size())}});
-           }) == std::vector<Report>(2, {HALYARD_SHARING_SHARED, 2});
+    return reports_of("k", [&] { return dispatch(executable_, product()); }) ==
+           std::vector<Report>(2, {HALYARD_SHARING_SHARED, 2});
   }));
-  const std::vector<float> found = content<float>(product, kMatrixRows * kColumns);
-  for (size_t y = 0; y < kMatrixRows; ++y) {
-    for (size_t x = 0; x < kColumns; ++x) {
-      float expected = 0;
-      for (size_t k = 0; k < kColumns; ++k)
-        expected += factors[y * kColumns + k] * factors[(kMatrixRows + k) * kColumns + x];
-      ASSERT_EQ(found[y * kColumns + x], calls * expected) << y << ' ' << x;
-    }
-  }
+  expect_product(calls);
+}
+
+// The other thread has a fill to run, and helps with the rest of the rows.
+TEST_F(CompiledSharingTraceTest, RowsOfOneWorkgroupBesideAFill) {
+  Memory other = allocate(uint64_t{64} << 10);
+  const Dispatch dispatched = product();
+  Recording recording;
+  recording.dispatch(command(executable_, dispatched));
+  recording.fill(range(other, 0, 64 << 10), 0x11223344u, 4);
+  List list = finish(recording);
+  float calls = 0;
+  EXPECT_TRUE(comes_true([&] {
+    ++calls;
+    return reports_of("k", [&] { return run(execute_operation(list, {})); }) ==
+           std::vector<Report>(2, {HALYARD_SHARING_SHARED, 2});
+  }));
+  expect_product(calls);
 }
 #endif
 

@@ -22,6 +22,7 @@
 #include "codegen/contraction/pass.h"
 #include "codegen/hoist.h"
 #include "codegen/loops.h"
+#include "codegen/merge_loops.h"
 #include "codegen/translate.h"
 #include "codegen/uncoalesce.h"
 #include "codegen/written_buffers.h"
@@ -110,6 +111,9 @@ llvm::FunctionPassManager other_passes() {
   passes.addPass(llvm::GVNPass());
   clean();
   move_out();
+  passes.addPass(MergeLoops());
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(llvm::LCSSAPass());
   passes.addPass(llvm::LoopVectorizePass());
   passes.addPass(llvm::InstCombinePass());
   // Only full unrolling, because vector loops are interleaved already, and iterations of other loops depend

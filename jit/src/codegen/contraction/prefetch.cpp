@@ -40,7 +40,7 @@ Value* Writer::address_in_next_panel(llvm::LoadInst* load) {
     forget_values();
     return address(load->getPointerOperand(), 0, 0);
   };
-  Value* const next = b_.CreateNUWAdd(output, b_.getInt64(tile_vectors_ * lanes_));
+  Value* const next = b_.CreateNUWAdd(output, b_.getInt64(tile_outputs_.count()));
   Value* const in_block = address_at(term, next);
   Value* const in_next_block =
       address_at(b_.CreateAdd(term, b_.getInt64(tiling_.terms_of_block)), b_.getInt64(0));
@@ -54,9 +54,7 @@ Value* Writer::address_in_next_panel(llvm::LoadInst* load) {
 uint64_t Writer::tiles_of_panel() const {
   const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(row_end_);
   if (!count) return 0;
-  uint64_t rows = count->getZExtValue();
-  if (tiling_.is_shared) rows = std::min(rows, tiling_.group);
-  return rows / tile_of_outermost();
+  return count->getZExtValue() / tile_of_outermost();
 }
 
 // Each line is prefetched in one tile of rows, for one term: the lines are divided among as many tiles as
@@ -65,7 +63,7 @@ void Writer::prefetch(llvm::LoadInst* load) {
   const uint64_t bytes = (load->getType()->getScalarSizeInBits() + 7) / 8;
   const bool is_strided = row_steps_.contains(load);
   if (is_strided && (!has_squares_ || tiling_.outer_terms + 1 != terms_.size())) return;
-  const uint64_t outputs = tile_vectors_ * lanes_;
+  const uint64_t outputs = tile_outputs_.count();
   const uint64_t contiguous =
       llvm::divideCeil((is_strided ? tiling_.terms_of_block : outputs) * bytes, kLine);
   const uint64_t lines = contiguous * (is_strided ? outputs : tiling_.terms_of_block);

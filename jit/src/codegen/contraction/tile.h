@@ -28,7 +28,7 @@ struct Registers {
 };
 
 // The most terms of a group of rows, if several tiles of rows have fewer: about a millisecond of work.
-inline constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
+inline constexpr uint64_t kMaxGroup = uint64_t{1} << 25;
 
 struct Tiling {
   // Rows of a tile. Each further number is for the rows that the ones before it leave.
@@ -36,7 +36,11 @@ struct Tiling {
   // Outputs of a tile, likewise, as a number of vectors with a number of lanes.
   struct Outputs {
     uint64_t vectors, lanes;
-    uint64_t count() const { return vectors * lanes; }
+    // So many outputs of the last vector are those of the vector before it, too. Both sum the same terms.
+    uint64_t overlap = 0;
+    uint64_t count() const { return vectors * lanes - overlap; }
+    // The first output of a vector.
+    uint64_t first(uint64_t vector) const { return vector * lanes - (vector + 1 == vectors ? overlap : 0); }
   };
   std::vector<Outputs> outputs;
 
@@ -45,11 +49,15 @@ struct Tiling {
   size_t outer_terms = 0;
   uint64_t block = 0;
   uint64_t terms_of_block = 0;  // 0: not known
-  bool is_packed = false;   // B's elements for a block and a tile of outputs are copied next to each other
-  bool prefetches = false;  // B's elements that are packed next are prefetched meanwhile
+  bool is_packed = false;  // B's elements for a block and a tile of outputs are copied next to each other
+  bool packs_first_tile = false;  // by the first tile of rows, which reads B itself, not before it
+  bool prefetches = false;        // B's elements that are packed next are prefetched meanwhile
   // Rows of a group, of the outermost loop. The stop word is checked after each group.
   uint64_t group = 1;
   bool is_shared = false;  // threads may share the groups
+  // The most rows that add a block of terms before the next block, of the outermost loop; 0: all of a group,
+  // or of the groups that a thread runs.
+  uint64_t together = 0;
 };
 
 Tiling choose_tiling(const Size& size, const Registers& registers);

@@ -17,7 +17,8 @@ Value* Writer::counter_of(const Loop* loop, uint64_t row, uint64_t vector) {
   const size_t level = nest_.level_of(loop);
   if (level + 1 < nest_.row_loops) return outer_row_;
   if (level < nest_.row_loops) return b_.CreateNUWAdd(row_, b_.getInt64(row));
-  if (level == nest_.output_level()) return b_.CreateNUWAdd(output_, b_.getInt64(vector * lanes_));
+  if (level == nest_.output_level())
+    return b_.CreateNUWAdd(output_, b_.getInt64(tile_outputs_.first(vector)));
   return terms_[level - first_term_loop()];
 }
 
@@ -70,7 +71,7 @@ std::optional<int64_t> Writer::distance(Value* pointer, uint64_t row, uint64_t v
   const SCEV* address = evolution_.getSCEV(pointer);
   while (const auto* const recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(address)) {
     const size_t level = nest_.level_of(recurrence->getLoop());
-    const uint64_t count = level == nest_.output_level()  ? vector * lanes_
+    const uint64_t count = level == nest_.output_level()  ? tile_outputs_.first(vector)
                            : level + 1 == nest_.row_loops ? row
                                                           : 0;
     const auto* const step = llvm::dyn_cast<llvm::SCEVConstant>(recurrence->getStepRecurrence(evolution_));
@@ -96,7 +97,8 @@ Value* Writer::address(Value* pointer, uint64_t row, uint64_t vector) {
 
 Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
   if (const Output* const output = output_read_by(load)) return output->sums[row * tile_vectors_ + vector];
-  const bool is_packed = !is_packing_ && panels_.contains(load);
+  const bool has_panel = panels_.contains(load);
+  const bool is_packed = !is_packing_ && !adds_and_packs_ && has_panel;
   if (!is_packed && lanes_ > 1 && row_steps_.contains(load)) return load_strided(load, row, vector);
   const bool is_vector = dependence_.of(load) & Dependence::kOutputs;
   llvm::Type* const type = is_vector ? type_of(load->getType()) : load->getType();
@@ -104,6 +106,8 @@ Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
   llvm::LoadInst* const made =
       b_.CreateAlignedLoad(type, address(load->getPointerOperand(), row, vector), load->getAlign());
   made->setAAMetadata(load->getAAMetadata());
+  if (adds_and_packs_ && has_panel)
+    b_.CreateAlignedStore(made, packed_address(load, vector), load->getAlign());
   return made;
 }
 

@@ -77,6 +77,7 @@ void Writer::for_outputs(Body body) {
   Value* output = b_.getInt64(0);
   for (const Tiling::Outputs& tile : tiling_.outputs) {
     output = for_tiles(output, counts_[nest_.output_level()], tile.count(), false, [&](Value* at) {
+      tile_outputs_ = tile;
       tile_vectors_ = tile.vectors;
       lanes_ = tile.lanes;
       body(at);
@@ -87,9 +88,18 @@ void Writer::for_outputs(Body body) {
 // Writes the tiles of these rows, for the current block of terms.
 void Writer::write_tiles(Value* begin, Value* end) {
   if (tiling_.is_packed) {
+    const bool packs_first_tile = tiling_.packs_first_tile && !pairs_;
     for_outputs([&](Value* output) {
-      if (!pairs_ || adds_pairs()) pack(output);
-      for_rows(begin, end, [&](Value* row) { write_tile(row, output); });
+      if (packs_first_tile)
+        pack_for_few_rows(begin, end, output);
+      else if (!pairs_ || adds_pairs())
+        pack(output);
+      for_rows(begin, end, [&](Value* row) {
+        if (packs_first_tile && tile_rows_ == tiling_.rows.front())
+          write_tile_that_may_pack(begin, row, output);
+        else
+          write_tile(row, output);
+      });
     });
   } else {
     for_rows(begin, end, [&](Value* row) { for_outputs([&](Value* output) { write_tile(row, output); }); });
@@ -129,13 +139,28 @@ void Writer::add_panels() {
   for (llvm::LoadInst* const load : nest_.loads) {
     if (!is_packable(load)) continue;
     offsets.emplace_back(load, bytes);
-    const uint64_t count = tiling_.terms_of_block * tiling_.outputs.front().count();
+    const uint64_t count =
+        tiling_.terms_of_block * tiling_.outputs.front().vectors * tiling_.outputs.front().lanes;
     bytes = llvm::alignTo(bytes + count * ((load->getType()->getScalarSizeInBits() + 7) / 8), 64);
   }
   llvm::AllocaInst* const memory = tiling_.is_shared ? shared_panel_memory(bytes) : panel_memory(bytes);
   const llvm::IRBuilderBase::InsertPointGuard guard(b_);
   if (!tiling_.is_shared) b_.SetInsertPoint(memory->getNextNode());
   for (const auto& [load, offset] : offsets) panels_[load] = b_.CreatePtrAdd(memory, b_.getInt64(offset));
+}
+
+// The first tile of rows does not pack, if there are fewer rows than a tile has.
+void Writer::pack_for_few_rows(Value* begin, Value* end, Value* output) {
+  Value* const rows = nest_.row_loops < 2 ? count_between(begin, end) : counts_[1];
+  Value* const are_few = b_.CreateICmpULT(rows, b_.getInt64(tiling_.rows.front()));
+  if (const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(are_few); known && known->isZero()) return;
+  BasicBlock* const few = new_block("contraction.few_rows");
+  BasicBlock* const go_on = new_block("contraction.rows");
+  b_.CreateCondBr(are_few, few, go_on);
+  b_.SetInsertPoint(few);
+  pack(output);
+  b_.CreateBr(go_on);
+  b_.SetInsertPoint(go_on);
 }
 
 // Copies the elements of B for the block of terms and the tile of outputs.
@@ -165,6 +190,14 @@ void Writer::write_blocks(size_t level, Value* begin, Value* end) {
   }
 }
 
+// Writes the rows from `begin` up to `end`, as many of them together as sums stay in the cache.
+void Writer::write_rows(Value* begin, Value* end) {
+  if (tiling_.together == 0) return write_blocks(0, begin, end);
+  for_blocks(count_between(begin, end), b_.getInt64(tiling_.together), [&](Value* from, Value* to) {
+    write_blocks(0, b_.CreateNUWAdd(begin, from), b_.CreateNUWAdd(begin, to));
+  });
+}
+
 // Without checks of the stop word all rows are one group, unless threads share them.
 void Writer::write_groups() {
   Value* const zero = b_.getInt64(0);
@@ -173,11 +206,11 @@ void Writer::write_groups() {
     return;
   }
   if (!nest_.may_stop_between_rows()) {
-    write_blocks(0, zero, row_end_);
+    write_rows(zero, row_end_);
     return;
   }
   for_blocks(row_end_, group_, [&](Value* begin, Value* end) {
-    write_blocks(0, begin, end);
+    write_rows(begin, end);
     check_stop_word(end);
   });
 }
@@ -308,16 +341,18 @@ Value* Writer::terms_of_row() {
   return terms;
 }
 
-// The rows of a group, if their terms are not too many: fewer are chosen for more terms than were expected.
-Value* Writer::rows_of_group() {
+// As many whole tiles of rows of the outermost loop as have at most kMaxGroup terms, but at least one.
+Value* Writer::rows_between_stops() {
   const uint64_t tile = tile_of_outermost();
   Value* const tiles =
       b_.CreateUDiv(b_.getInt64(kMaxGroup / tile),
                     b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, terms_of_row_, b_.getInt64(1)));
-  Value* const rows =
-      b_.CreateMul(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, tiles, b_.getInt64(1)), b_.getInt64(tile));
-  return at_most(tiling_.group, rows);
+  return b_.CreateMul(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, tiles, b_.getInt64(1)),
+                      b_.getInt64(tile));
 }
+
+// The rows of a group, if their terms are not too many: fewer are chosen for more terms than were expected.
+Value* Writer::rows_of_group() { return at_most(tiling_.group, rows_between_stops()); }
 
 bool Writer::write() {
   // A strided nest has scalars instead, if it must.
@@ -387,6 +422,7 @@ std::string Writer::summary() const {
   if (tiling_.outer_terms != 0 || tiling_.block != 0)
     text += fmt::format(", blocks of {} terms", tiling_.terms_of_block);
   if (tiling_.is_packed) text += ", packed";
+  if (tiling_.packs_first_tile && !pairs_) text += " by the first tile";
   if (has_prefetches_) text += " with prefetches";
   if (pairs_) text += ", two terms at a time";
   if (nest_.fill) text += ", with the fill before it";

@@ -219,6 +219,27 @@ void Writer::write_epilogue() {
   }
 }
 
+// The first tile of the rows from `begin` on reads B itself and copies it for the other tiles, so that
+// waiting for memory and additions overlap.
+void Writer::write_tile_that_may_pack(Value* begin, Value* row, Value* output) {
+  Value* const is_first = nest_.row_loops < 2 ? b_.CreateICmpEQ(row, begin)
+                                              : b_.CreateAnd(b_.CreateICmpEQ(outer_row_, begin),
+                                                             b_.CreateICmpEQ(row, b_.getInt64(0)));
+  BasicBlock* const first = new_block("contraction.first_tile");
+  BasicBlock* const other = new_block("contraction.tile");
+  BasicBlock* const end = new_block("contraction.tile_end");
+  b_.CreateCondBr(is_first, first, other);
+  for (BasicBlock* const block : {first, other}) {
+    b_.SetInsertPoint(block);
+    forget_values();
+    adds_and_packs_ = block == first;
+    write_tile(row, output);
+    b_.CreateBr(end);
+  }
+  forget_values();
+  b_.SetInsertPoint(end);
+}
+
 void Writer::write_tile(Value* row, Value* output) {
   row_ = row;
   output_ = output;

@@ -56,9 +56,11 @@ class Writer {
   llvm::Value* may_be_together();
   llvm::Value* at_most(uint64_t most, llvm::Value* value);
   llvm::Value* terms_of_row();
+  llvm::Value* rows_between_stops();
   llvm::Value* rows_of_group();
   // The outermost loop's part of a tile of rows.
   uint64_t tile_of_outermost() const { return nest_.row_loops == 1 ? tiling_.rows.front() : 1; }
+  void write_rows(llvm::Value* begin, llvm::Value* end);
   void write_groups();
   llvm::Value* first_row(llvm::Value* group);
   void share_groups();
@@ -74,8 +76,10 @@ class Writer {
   llvm::AllocaInst* shared_panel_memory(uint64_t bytes);
   void add_panels();
   void pack(llvm::Value* output);
+  void pack_for_few_rows(llvm::Value* begin, llvm::Value* end, llvm::Value* output);
   llvm::Value* packed_address(llvm::LoadInst* load, uint64_t vector);
   void write_tile(llvm::Value* row, llvm::Value* output);
+  void write_tile_that_may_pack(llvm::Value* begin, llvm::Value* row, llvm::Value* output);
   llvm::Value* is_block_at_the(bool end);
   void use_first_term();
   void load_sums();
@@ -201,6 +205,7 @@ class Writer {
   llvm::Value* row_ = nullptr;
   llvm::Value* output_ = nullptr;
   uint64_t tile_rows_ = 1;
+  Tiling::Outputs tile_outputs_ = {1, 1};
   uint64_t tile_vectors_ = 1;
   uint64_t lanes_ = 1;
   std::vector<llvm::Value*> terms_;
@@ -216,6 +221,7 @@ class Writer {
   // For loads that are packed: the copies of their elements.
   std::map<llvm::LoadInst*, llvm::Value*> panels_;
   bool is_packing_ = false;
+  bool adds_and_packs_ = false;
   bool has_prefetches_ = false;
   llvm::Value* tile_of_panel_ = nullptr;  // the number of the tile of rows, or of the outermost row
   // For products of small integers: the copies of both factors, in pairs, if they are packed.
@@ -224,10 +230,10 @@ class Writer {
   llvm::Value* rows_panel_ = nullptr;
   uint64_t pairs_of_block_ = 0;
   bool are_rows_contiguous_ = false;  // A's elements for consecutive terms
-  // If threads share the groups: the part of the new nest that runs one of them, and the call of the host
+  // If threads share the groups: the part of the new nest that runs some of them, and the call of the host
   // that calls it on several threads.
   struct Pieces {
-    llvm::Value* piece;  // the number of the group
+    llvm::Value *first, *last;  // the numbers of the first group, and of that after the last one
     llvm::BasicBlock *begin, *end;
     llvm::BasicBlock* before;  // of all groups
     llvm::CallInst* share;

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_JIT_ABI = 7 };
+enum { HALYARD_JIT_ABI = 8 };
 
 /* The ELF note of a compiler library (halyard/abi.h), which identifies it before its code runs. Fixed
  * size. */
@@ -31,12 +31,13 @@ typedef struct halyard_jit_note_record_t {
   halyard_jit_note_t description;
 } halyard_jit_note_record_t;
 
-/* Other threads that may run pieces of a compiled loop. share() calls `body` once for each piece from 0 on, on this
- * thread and on others, in any order and at the same time. It returns how many pieces have run: all, or after a request
- * in the word `stop`, which may be null, fewer, which are then the first ones. `body` must not leave by an exception. */
+/* Other threads that may run pieces of a compiled loop. share() calls `body` for pieces from `first` up to `last`, at
+ * most `most` at a time, so that each piece runs once, on this thread and on others, in any order and at the same time.
+ * Few calls for many pieces take less time. It returns how many pieces have run: all, or after a request in the word
+ * `stop`, which may be null, fewer, which are then the first ones. `body` must not leave by an exception. */
 typedef struct halyard_jit_sharing_t {
-  uint64_t (*share)(const struct halyard_jit_sharing_t* sharing, uint64_t pieces,
-                    void (*body)(uint64_t piece, void* data), void* data, const uint32_t* stop);
+  uint64_t (*share)(const struct halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most,
+                    void (*body)(uint64_t first, uint64_t last, void* data), void* data, const uint32_t* stop);
 } halyard_jit_sharing_t;
 
 /* The stack above the frame of a compiled function. The function calls itself in consecutive frames there. */
