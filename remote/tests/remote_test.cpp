@@ -306,6 +306,29 @@ TEST(Stream, AThreadThatWaitsSeesTheEnd) {
   ends.join();
 }
 
+// A thread that tries to wait when the end has been found holds up whoever tells the receiver.
+TEST(Stream, TheEndIsToldAmongThreadsThatTryToWait) {
+  for (int round = 0; round < 200; ++round) {
+    Pair pair(Stream::Full::block);
+    pair.taker->start(pair.kept);
+    pair.run();
+    const auto is_lost = [&] {
+      const std::lock_guard lock(pair.kept->mutex);
+      return pair.kept->reason.has_value();
+    };
+    const auto hang = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i)
+      threads.emplace_back([&] {
+        while (!is_lost() && std::chrono::steady_clock::now() < hang)
+          for (int turn = 0; turn < 100; ++turn) pair.taker->receive_until(is_lost, hang);
+      });
+    pair.sender->end({HALYARD_CANCELLED, "the test ends"});
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_TRUE(is_lost()) << "round " << round;
+  }
+}
+
 // A receiver that ends its stream when the other side tells a reason.
 struct Told : Kept {
   bool received(Frame& frame) override {

@@ -179,10 +179,15 @@ void Stream::watch(bool on) {
 
 bool Stream::begin_waiting() {
   Reader expected = Reader::nobody;
-  if (full_ != Full::block || is_paused_.load() || !reader_.compare_exchange_strong(expected, Reader::waiter))
+  if (full_ != Full::block || is_paused_.load() || has_loss_.load() ||
+      !reader_.compare_exchange_strong(expected, Reader::waiter))
     return false;
   if (!receiver_ || loss_) {
+    const bool is_to_be_told = loss_.has_value();
     reader_.store(Reader::nobody);
+    // The handler that tells the receiver has no effect if it ran while this thread was the reader.
+    if (is_to_be_told)
+      boost::asio::post(watched_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
     return false;
   }
   watch(false);
@@ -194,6 +199,7 @@ bool Stream::receive_once(Clock::time_point end) {
   Result<bool> more = receive();
   if (!more) {
     loss_ = std::move(more.error());
+    has_loss_.store(true);
     return false;
   }
   return !wants_pause_;

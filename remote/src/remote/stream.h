@@ -197,6 +197,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<Reader> reader_{Reader::nobody};
   std::atomic<bool> is_watched_ = false;  // a wait of watched_ is under way
   std::atomic<bool> is_paused_ = false;   // nothing is received until resume()
+  std::atomic<bool> has_loss_ = false;    // a thread that waits has found one: no other one begins to wait
   std::atomic<int64_t> last_received_;
 };
 
