@@ -60,7 +60,8 @@ static void* vm_allocate(vm_state* s, size_t bytes) {
   const uintptr_t end = (uintptr_t)memory + used;
   if (s->arena_was_zero && s->untouched < end)
     used = s->untouched > (uintptr_t)memory ? (size_t)(s->untouched - (uintptr_t)memory) : 0;
-  if (s->untouched < end + VM_GRAIN) s->untouched = end + VM_GRAIN; /* the header of the block after this one */
+  if (s->untouched < end + VM_GRAIN)
+    s->untouched = end + VM_GRAIN; /* the header of the block after this one */
   memset(memory, 0, used);
   return memory;
 }

@@ -77,9 +77,9 @@ void write_plain_loops(LoopWriter& w, const Product& of, bool is_float) {
 // How the terms of one step are written.
 enum class Terms : uint8_t {
   floats,
-  pairs,  // of 16-bit numbers, which one instruction multiplies and adds
-  quads,  // of 8-bit numbers, likewise: those of the right side unsigned, so 128 is added to them, and 128
-          // times the sum of the left side is subtracted from the result
+  pairs,    // of 16-bit numbers, which one instruction multiplies and adds
+  quads,    // of 8-bit numbers, likewise: those of the right side unsigned, so 128 is added to them, and 128
+            // times the sum of the left side is subtracted from the result
   integers  // of 16 bits, one by one
 };
 
@@ -101,6 +101,11 @@ class TiledProduct {
     const bool is_wide = lanes_ > vectors.lanes;
     most_rows_ = is_wide ? vectors.rows_of_16 : vectors.rows;
     groups_ = is_wide ? 1 : vectors.vectors;
+    if (terms == Terms::pairs) groups_ = std::min(groups_, 2u);  // products need a register, too
+    if (!packs && units_ > 1) {                                  // for few rows
+      most_rows_ = vectors.few_rows;
+      groups_ = vectors.vectors_of_few;
+    }
     tiles_ = groups_ * lanes_ / columns_;
     element_ = terms == Terms::floats ? 4 : 1;
     llvm::LLVMContext& context = w.b.getContext();
@@ -169,15 +174,22 @@ class TiledProduct {
     sums = w_.for_each(w_.argument(2), sums, [&](Value* step, Values now) {
       Value* const lhs = w_.at(w_.argument(0), w_.product(step, w_.argument(1)));
       if (has_excess) now.back() = with_excess(now.back(), lhs, rows);
-      Values tiles;
-      for (uint32_t tile = 0; tile < tiles_ && !packs_; ++tile) tiles.push_back(load_tile(tile, step));
+      if (!packs_) {
+        // One group after the other, because registers are few.
+        for (uint32_t group = 0; group < groups_; ++group) {
+          const Values columns = columns_of(group, step);
+          for (uint32_t unit = 0; unit < units_; ++unit)
+            for (uint32_t row = 0; row < rows; ++row) {
+              Value*& sum = now[row * groups_ + group];
+              sum =
+                  with_term(sum, w_.b.CreateVectorSplat(lanes_, lhs_element(lhs, row, unit)), columns[unit]);
+            }
+        }
+        return now;
+      }
       for (uint32_t unit = 0; unit < units_; ++unit) {
         Values columns;
         for (uint32_t group = 0; group < groups_; ++group) {
-          if (!packs_) {
-            columns.push_back(columns_of(tiles, group, unit));
-            continue;
-          }
           Value* const at = w_.sum(w_.product(step, w_.i64(panel_step())),
                                    w_.i64(uint64_t{unit} * lanes_ * panel_element_));
           columns.push_back(w_.load(vector(panel_type_, lanes_), w_.at(w_.argument(4 + group), at)));
@@ -216,13 +228,18 @@ class TiledProduct {
                ? w_.b.CreateXor(all, w_.b.CreateVectorSplat(columns_, w_.b.getInt32(0x80808080)))
                : all;
   }
-  // The unit of each column of a group.
-  Value* columns_of(const Values& tiles, uint32_t group, uint32_t unit) {
+  // By unit: the numbers of all columns of a group.
+  Values columns_of(uint32_t group, Value* step) {
     const uint32_t count = tiles_of_group();
-    llvm::SmallVector<int, 16> lanes;
-    for (uint32_t i = 0; i < lanes_; ++i) lanes.push_back(static_cast<int>(i * units_ + unit));
-    Value* const first = tiles[group * count];
-    return w_.b.CreateShuffleVector(first, count == 1 ? first : tiles[group * count + 1], lanes);
+    Value* const first = load_tile(group * count, step);
+    Value* const second = count == 1 ? first : load_tile(group * count + 1, step);
+    Values columns;
+    for (uint32_t unit = 0; unit < units_; ++unit) {
+      llvm::SmallVector<int, 16> lanes;
+      for (uint32_t i = 0; i < lanes_; ++i) lanes.push_back(static_cast<int>(i * units_ + unit));
+      columns.push_back(w_.b.CreateShuffleVector(first, second, lanes));
+    }
+    return columns;
   }
   // 128 times the sum of each row's numbers.
   Value* with_excess(Value* excess, Value* lhs, uint32_t rows) {

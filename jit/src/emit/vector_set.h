@@ -20,6 +20,9 @@ struct VectorSet {
   uint32_t rows = 4;
   uint32_t vectors = 2;
   uint32_t rows_of_16 = 4;  // the same for one vector of 16 numbers
+  // The same where few rows are multiplied: enough sums that additions do not wait for each other.
+  uint32_t few_rows = 2;
+  uint32_t vectors_of_few = 4;
 };
 VectorSet vector_set(const llvm::LLVMTargetMachine& machine);
 
