@@ -53,3 +53,4 @@ foreach(folder IN ITEMS analysis aot base benchmarks bindings bindings/python cm
   install(FILES ${folder}/README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}")
 endforeach()
 install(FILES tests/wrong_command_lines.md tests/coverage.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/tests")
+install(FILES fuzz/hours.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/fuzz")
