@@ -109,6 +109,40 @@ TEST_P(VmvxTiles, RoundTripsAgree) {
   round_trip<uint32_t>(kernels(), 2);
 }
 
+// Both operands in one buffer, the tiles `distance` bytes after the matrix.
+template <typename T>
+void overlapping(const Kernels& kernels, size_t log2, const TilesCase& c, ptrdiff_t distance) {
+  const Tiling tiling = c.tiling();
+  const uint64_t size =
+      tiling.size0 * tiling.stride0 * sizeof(T) + tiling.o0 * tiling.tile_stride0 * sizeof(T);
+  const std::vector<uint8_t> bytes = random_bytes(2 * size + 64);
+  const auto run = [&](const Kernels& by, bool packs) {
+    std::vector<uint8_t> both = bytes;
+    uint8_t* const matrix = both.data() + size / 2 + 32;
+    uint8_t* const tiles = matrix + distance;
+    if (packs)
+      by.pack[log2](matrix, tiles, tiling, 0x0102030405060708);
+    else
+      by.unpack[log2](tiles, matrix, tiling);
+    return both;
+  };
+  for (const bool packs : {true, false})
+    ASSERT_TRUE(run(kernels, packs) == run(scalar_kernels(), packs))
+        << text(c) << " of " << sizeof(T) << ", " << distance << " bytes after";
+}
+
+TEST_P(VmvxTiles, OverlappingOperandsAgree) {
+  for (const TilesCase& c : cases()) {
+    if (c.size0 * c.size1 > 2048 || c.spare % 3 != 0) continue;
+    const auto bytes = static_cast<ptrdiff_t>(c.size0 * c.size1);
+    for (const ptrdiff_t distance : {ptrdiff_t{0}, ptrdiff_t{4}, ptrdiff_t{-4}, bytes / 2, -bytes / 2}) {
+      overlapping<uint8_t>(kernels(), 0, c, distance);
+      overlapping<uint16_t>(kernels(), 1, c, distance);
+      overlapping<uint32_t>(kernels(), 2, c, distance);
+    }
+  }
+}
+
 // The start of a cache line; there are 64 spare bytes.
 uint8_t* line(std::vector<uint8_t>& bytes) {
   return bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64;

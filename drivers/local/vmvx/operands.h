@@ -48,6 +48,14 @@ struct Tiling {
   uint64_t tile_at(uint64_t x, uint64_t y) const {  // in elements from the first tile
     return outer_transposed ? y * tile_stride0 + x * t0 * t1 : x * tile_stride0 + y * t0 * t1;
   }
+  // Whether some tile lies within the bytes of the matrix.
+  bool overlaps(const uint8_t* matrix, const uint8_t* tiles, uint64_t element_size) const {
+    if (size0 == 0 || size1 == 0) return false;
+    const uint8_t* const matrix_end =
+        matrix + ((size0 - 1) * stride0 + (size1 - 1) * stride1 + 1) * element_size;
+    const uint8_t* const tiles_end = tiles + ((o0 - 1) * tile_stride0 + o1 * t0 * t1) * element_size;
+    return matrix < tiles_end && tiles < matrix_end;
+  }
 };
 
 // out[i][j] (+)= sum over k of lhs[i][k] * transposed rhs[j][k], tile by tile: lhs[m][k][m0][k0],

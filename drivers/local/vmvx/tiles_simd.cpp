@@ -376,7 +376,8 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
   const bool large = tiling.o0 * tiling.o1 * layout.tile >= kStreamed;
   const bool stream = large && can_stream(tiles, layout);
   const PackTiles function = stream ? pack_function<true>(layout) : pack_function<false>(layout);
-  if (!function || tiling.stride1 != 1) return scalar::pack<T>(matrix, tiles, tiling, padding);
+  if (!function || tiling.stride1 != 1 || tiling.overlaps(matrix, tiles, sizeof(T)))
+    return scalar::pack<T>(matrix, tiles, tiling, padding);
   const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
   const uint64_t x_step = tiling.outer_transposed ? layout.tile : layout.tile_stride0;
   // The tiles that the matrix covers completely.
@@ -443,9 +444,9 @@ void unpack_units(const Layout& layout, const Steps& steps, const uint8_t* tiles
 template <typename T>
 void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   const Layout layout = layout_of<T>(tiling);
-  // The plain loops handle overlapping rows, because their order defines the result.
+  // The plain loops handle overlapping rows and operands, because their order defines the result.
   if (tiling.stride1 != 1 || (tiling.stride0 < tiling.size1 && tiling.size0 > 1) ||
-      (layout.interleaved && layout.unit != 4))
+      (layout.interleaved && layout.unit != 4) || tiling.overlaps(matrix, tiles, sizeof(T)))
     return scalar::unpack<T>(tiles, matrix, tiling);
   const uint64_t run = layout.columns * layout.unit;
   const bool lines = !layout.interleaved && run == kLine;
