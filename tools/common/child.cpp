@@ -96,10 +96,11 @@ class SpawnSetup {
   posix_spawnattr_t attributes_;
 };
 
-[[noreturn]] void be_the_child(const std::function<void(int)>& body, int pipe) {
+[[noreturn]] void be_the_child(pid_t parent, const std::function<void(int)>& body, int pipe) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGPIPE, SIG_DFL);  // the default of most programs
+  if (::getppid() != parent) ::_exit(1);  // it ended before this process asked to be told
+  std::signal(SIGPIPE, SIG_DFL);          // the default of most programs
   Interrupt::release_in_child();
   ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for the results of this process
   body(pipe);
@@ -271,9 +272,10 @@ Result<> Children::spawn(const ChildProgram& program, Limit limit, Done done) {
 Result<> Children::fork(const std::function<void(int)>& body, Limit limit, Done done) {
   std::fflush(nullptr);  // otherwise the child would write the buffered output again
   Pipe pipe = TOOL_TRY(make_pipe(STDERR_FILENO + 1));
+  const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return fail(HALYARD_UNAVAILABLE, "{}", std::strerror(errno));
-  if (pid == 0) be_the_child(body, pipe.writer.get());
+  if (pid == 0) be_the_child(parent, body, pipe.writer.get());
   ::setpgid(pid, pid);  // in both processes, because either may run first
   std::vector<std::pair<Descriptor, size_t>> pipes;
   pipes.emplace_back(std::move(pipe.reader), SIZE_MAX);
