@@ -306,7 +306,7 @@ TEST(Stream, AThreadThatWaitsSeesTheEnd) {
   ends.join();
 }
 
-// A thread that tries to wait when the end has been found holds up whoever tells the receiver.
+// Threads try to wait while another thread, which has found the end of the connection, tells the receiver.
 TEST(Stream, TheEndIsToldAmongThreadsThatTryToWait) {
   for (int round = 0; round < 200; ++round) {
     Pair pair(Stream::Full::block);

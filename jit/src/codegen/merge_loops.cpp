@@ -29,7 +29,7 @@ class Merger {
       : inner_(inner), outer_(*inner.getParentLoop()), evolution_(evolution) {}
 
   bool merge() {
-    if (!has_form() || !counts_ || !are_values_local() || !continues()) return false;
+    if (!has_form() || !counts_turns() || !are_values_local() || !continues()) return false;
     llvm::SCEVExpander expander(evolution_, inner_.getHeader()->getDataLayout(), "merged");
     BasicBlock* const before = outer_.getLoopPreheader();
     const SCEV* const last = evolution_.getBackedgeTakenCount(&outer_);
@@ -60,11 +60,15 @@ class Merger {
         if (instruction.mayReadOrWriteMemory() || instruction.mayHaveSideEffects()) return false;
       if (!block->getSingleSuccessor() && block != outer_.getLoopLatch()) return false;
     }
-    const std::optional<uint64_t> last = constant_of(evolution_.getBackedgeTakenCount(&inner_));
-    counts_ = last && *last != 0 && *last < kMaxInner &&
-              !llvm::isa<llvm::SCEVCouldNotCompute>(evolution_.getBackedgeTakenCount(&outer_));
-    if (counts_) inner_turns_ = *last + 1;
     return true;
+  }
+
+  // Both numbers of iterations are known, before the loops.
+  bool counts_turns() {
+    const std::optional<uint64_t> last = constant_of(evolution_.getBackedgeTakenCount(&inner_));
+    if (!last || *last == 0 || *last >= kMaxInner) return false;
+    inner_turns_ = *last + 1;
+    return !llvm::isa<llvm::SCEVCouldNotCompute>(evolution_.getBackedgeTakenCount(&outer_));
   }
 
   // The next value of each counter depends on its loop alone, and nothing is used after the loops.
@@ -83,10 +87,12 @@ class Merger {
     return true;
   }
 
-  // Whether a value of the inner loop depends on a counter, as far as it is computed and not loaded.
+  // Whether a value is computed, and not loaded, from a counter of the inner loop, or is one that the outer
+  // loop computes for each iteration.
   bool is_counted(const Value* value) {
     const auto* const instruction = llvm::dyn_cast<Instruction>(value);
-    return instruction && inner_.contains(instruction) && counted_.contains(instruction);
+    if (!instruction || !outer_.contains(instruction)) return false;
+    return !inner_.contains(instruction) || counted_.contains(instruction);
   }
 
   // Counters are used for addresses alone, which go on over the iterations of the outer loop.
@@ -94,15 +100,14 @@ class Merger {
     const Value* const end =
         llvm::cast<llvm::BranchInst>(inner_.getLoopLatch()->getTerminator())->getCondition();
     for (Instruction& instruction : *inner_.getHeader()) {
-      const bool reads_counter = llvm::isa<PHINode>(instruction) ||
-                                 llvm::any_of(instruction.operands(), [&](const llvm::Use& operand) {
-                                   return is_counted(operand) || varies_outside(operand);
-                                 });
+      const bool reads_counter =
+          llvm::isa<PHINode>(instruction) ||
+          llvm::any_of(instruction.operands(), [&](const llvm::Use& operand) { return is_counted(operand); });
       if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
         if (!load->isSimple() || !goes_on(load->getPointerOperand())) return false;
       } else if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
         if (!store->isSimple() || is_counted(store->getValueOperand()) ||
-            varies_outside(store->getValueOperand()) || !goes_on(store->getPointerOperand()))
+            !goes_on(store->getPointerOperand()))
           return false;
       } else if (&instruction == end || instruction.isTerminator()) {
         continue;
@@ -124,12 +129,6 @@ class Merger {
       }
     }
     return has_access_;
-  }
-
-  // A value that the outer loop computes anew for each iteration.
-  bool varies_outside(const Value* value) {
-    const auto* const instruction = llvm::dyn_cast<Instruction>(value);
-    return instruction && outer_.contains(instruction) && !inner_.contains(instruction);
   }
 
   bool goes_on(Value* pointer) {
@@ -156,8 +155,7 @@ class Merger {
     counter->addIncoming(next, body);
     const bool goes_on_if_true = end->getSuccessor(0) == body;
     end->setCondition(goes_on_if_true ? b.CreateICmpNE(next, turns) : b.CreateICmpEQ(next, turns));
-    for (const Instruction* const instruction : counted_)
-      const_cast<Instruction*>(instruction)->dropPoisonGeneratingFlags();
+    for (Instruction* const instruction : counted_) instruction->dropPoisonGeneratingFlags();
     BasicBlock* const latch = outer_.getLoopLatch();
     BasicBlock* const after = outer_.getExitBlock();
     outer_.getHeader()->removePredecessor(latch);
@@ -169,10 +167,9 @@ class Merger {
   Loop& inner_;
   Loop& outer_;
   llvm::ScalarEvolution& evolution_;
-  bool counts_ = false;  // both numbers of iterations are known, before the loops
   uint64_t inner_turns_ = 0;
   bool has_access_ = false;
-  llvm::SmallPtrSet<const Instruction*, 16> counted_;
+  llvm::SmallPtrSet<Instruction*, 16> counted_;
 };
 
 }  // namespace

@@ -38,7 +38,8 @@ struct Tiling {
     uint64_t vectors, lanes;
     // So many outputs of the last vector are those of the vector before it, too. Both sum the same terms.
     uint64_t overlap = 0;
-    uint64_t count() const { return vectors * lanes - overlap; }
+    uint64_t in_vectors() const { return vectors * lanes; }  // those that overlap twice
+    uint64_t count() const { return in_vectors() - overlap; }
     // The first output of a vector.
     uint64_t first(uint64_t vector) const { return vector * lanes - (vector + 1 == vectors ? overlap : 0); }
   };

@@ -139,8 +139,7 @@ void Writer::add_panels() {
   for (llvm::LoadInst* const load : nest_.loads) {
     if (!is_packable(load)) continue;
     offsets.emplace_back(load, bytes);
-    const uint64_t count =
-        tiling_.terms_of_block * tiling_.outputs.front().vectors * tiling_.outputs.front().lanes;
+    const uint64_t count = tiling_.terms_of_block * tiling_.outputs.front().in_vectors();
     bytes = llvm::alignTo(bytes + count * ((load->getType()->getScalarSizeInBits() + 7) / 8), 64);
   }
   llvm::AllocaInst* const memory = tiling_.is_shared ? shared_panel_memory(bytes) : panel_memory(bytes);

@@ -78,8 +78,8 @@ Value* Writer::address_of_row_pair(uint64_t row) {
 }
 
 void Writer::add_panels_of_pairs() {
-  const uint64_t of_outputs = llvm::alignTo(
-      pairs_of_block_ * tiling_.outputs.front().vectors * tiling_.outputs.front().lanes * kBytesOfPair, 64);
+  const uint64_t of_outputs =
+      llvm::alignTo(pairs_of_block_ * tiling_.outputs.front().in_vectors() * kBytesOfPair, 64);
   const uint64_t bytes = of_outputs + pairs_of_block_ * tiling_.rows.front() * kBytesOfPair;
   llvm::AllocaInst* const memory = tiling_.is_shared ? shared_panel_memory(bytes) : panel_memory(bytes);
   const llvm::IRBuilderBase::InsertPointGuard guard(b_);
