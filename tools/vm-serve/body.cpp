@@ -46,6 +46,10 @@ void Body::skip_buffered(size_t size) {
 
 Task<size_t> Body::read_some(char* target, size_t size) {
   if (!decoder_) co_return co_await read_sent(target, size);
+  if (decoded_ > most_) {
+    is_decoded_too_large_ = true;
+    co_return 0;
+  }
   std::span<char> room(target, size);
   Decoder::State state = Decoder::State::more;
   while (room.size() == size && !error_) {
@@ -58,12 +62,14 @@ Task<size_t> Body::read_some(char* target, size_t size) {
     const size_t read = co_await read_sent(sent_.data(), sent_.size());
     coded_ = std::span<const char>(sent_).first(read);
   }
+  // Bytes before the limit or before a malformed byte are handed out, and the next call finds the error
+  // again: the response does not depend on how the body arrived.
   const size_t made = size - room.size();
+  const uint64_t allowed = most_ - std::min(most_, decoded_);
   decoded_ += made;
-  // Bytes before a malformed byte count, so that the response does not depend on how the body arrived.
-  is_decoded_too_large_ = decoded_ > most_;
-  is_malformed_ |= !is_decoded_too_large_ && state == Decoder::State::malformed;
-  co_return is_decoded_too_large_ || is_malformed_ ? 0 : made;
+  is_decoded_too_large_ = made > 0 && allowed == 0;
+  is_malformed_ |= made == 0 && state == Decoder::State::malformed;
+  co_return std::min<uint64_t>(made, allowed);
 }
 
 // Reads bytes as sent.
