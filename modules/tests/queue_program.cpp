@@ -53,6 +53,7 @@ struct Place {
   std::vector<Ref<hal::Buffer>> views;
   std::vector<uint64_t> origins;  // of the views
   bool queue_ordered = false;
+  size_t first_fill = 0;  // of a queue-ordered allocation: the work that gives it bytes
   std::shared_ptr<std::vector<uint8_t>> stored;  // a file's own bytes
   Ref<hal::File> file;
   Computed computed;
@@ -236,9 +237,11 @@ class Program {
       work.signal = nullptr;
     }
     for (Place& place : places_) std::erase_if(place.chain, [&](size_t work) { return work_[work].settled; });
-    // Memory whose alloca or first fill has failed has no known bytes.
-    std::erase_if(places_, [](const Place& place) {
-      return place.queue_ordered && place.chain.empty() && place.computed->empty();
+    // Memory whose alloca or first fill has failed has no known bytes. The fill may fail, by a gate of its own, while
+    // the alloca still waits for another one.
+    std::erase_if(places_, [&](const Place& place) {
+      return place.queue_ordered && place.computed->empty() &&
+             (place.chain.empty() || work_[place.first_fill].fate == Fate::failed);
     });
   }
 
@@ -509,7 +512,8 @@ class Program {
     std::optional<Point> filled = point({index}, device);
     if (!filled) return;
     if (!noted(hal::queue_fill(queue_point(*filled, device), *places_[index].views[0], 0, kBytes, 0x77, 1)))
-      return;
+      return defect("the first fill of memory is refused");
+    places_[index].first_fill = work_.size();
     submitted(std::move(*filled), {index},
               [computed = places_[index].computed] { computed->assign(kBytes, 0x77); });
   }
