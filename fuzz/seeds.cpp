@@ -1,5 +1,5 @@
-// Writes the seed corpora: `seeds FOLDER` fills FOLDER/archive, verifier, run, jit, assembler and
-// disassembler from generated programs, the examples, and the instruction table; FOLDER/elf from small
+// Writes the seed corpora: `seeds FOLDER` fills FOLDER/archive, verifier, run, jit, assembler,
+// disassembler, analysis and translate from generated programs, the examples, and the instruction table; FOLDER/elf from small
 // libraries, FOLDER/capture and FOLDER/parameters from files of every kind, FOLDER/serve from
 // requests, FOLDER/grpc from their messages, FOLDER/http from streams of them.
 #include "seeds.h"
@@ -132,13 +132,16 @@ void run(const fs::path& folder) {
       fuzz::write_seed(folder / "verifier" / (name + parts.name), file);
       fuzz::write_seed(folder / "disassembler" / (name + parts.name), file);
       fuzz::write_seed(folder / "analysis" / (name + parts.name), file);
+      fuzz::write_seed(folder / "translate" / (name + parts.name), file);
       fuzz::write_seed(folder / "jit" / (name + parts.name), with_arguments(file));
       if (seed % 8 != 0) continue;
       fuzz::write_seed(folder / "archive" / (name + parts.name), file);
       fuzz::write_seed(folder / "archive" / (name + parts.name + ".zip"), zipped(file));
     }
-    if (const auto file = assemble(test::generate_loops(choices), {}))
+    if (const auto file = assemble(test::generate_loops(choices), {})) {
       fuzz::write_seed(folder / "jit" / (name + "loops"), with_arguments(*file));
+      fuzz::write_seed(folder / "translate" / (name + "loops"), *file);
+    }
   }
   test::ModuleParts parts;
   parts.attributes = {{"key", "value"}};
@@ -153,6 +156,7 @@ void run(const fs::path& folder) {
   fuzz::write_seed(folder / "archive" / "everything.zip", zipped(parts.build()));
   fuzz::write_seed(folder / "disassembler" / "everything", parts.build());
   fuzz::write_seed(folder / "analysis" / "everything", parts.build());
+  fuzz::write_seed(folder / "translate" / "everything", parts.build());
 
   const std::string mnemonics = all_mnemonics();
   fuzz::write_seed(folder / "assembler" / "mnemonics", mnemonics.data(), mnemonics.size());
@@ -168,6 +172,7 @@ void run(const fs::path& folder) {
         fuzz::write_seed(folder / "archive" / entry.path().stem(), *file);
         fuzz::write_seed(folder / "disassembler" / entry.path().stem(), *file);
         fuzz::write_seed(folder / "analysis" / entry.path().stem(), *file);
+        fuzz::write_seed(folder / "translate" / entry.path().stem(), *file);
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "text/suggest.h"
 
@@ -103,8 +104,11 @@ Result<std::vector<Processor>> read_processors(std::span<const std::string> name
     made.rank =
         static_cast<uint32_t>((known - kKnown.begin()) * 64 + static_cast<std::ptrdiff_t>(more.size()));
   }
-  std::ranges::stable_sort(processors, {}, &Processor::rank);
-  return processors;
+  // By rank; those of one rank stay in the order of `names`.
+  std::vector<Processor> sorted;
+  for (Processor& each : processors)
+    sorted.insert(std::ranges::upper_bound(sorted, each.rank, {}, &Processor::rank), std::move(each));
+  return sorted;
 }
 
 }  // namespace halyard::aot
