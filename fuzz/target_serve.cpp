@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,24 +26,50 @@ namespace {
 
 using Document = nlohmann::json;
 
+// The objects of the protocol, by their place in a request.
+enum class Place { request, request_parameters, tensor, tensor_parameters };
+
+std::optional<Place> place_below(Place place, std::string_view member) {
+  if (place == Place::request && (member == "inputs" || member == "outputs")) return Place::tensor;
+  if (place == Place::request && member == "parameters") return Place::request_parameters;
+  if (place == Place::tensor && member == "parameters") return Place::tensor_parameters;
+  return std::nullopt;
+}
+
+bool is_member_of(Place place, const std::string& name) {
+  static const std::map<Place, std::set<std::string>> known = {
+      {Place::request, {"id", "inputs", "outputs", "parameters"}},
+      {Place::request_parameters, {"binary_data_output"}},
+      {Place::tensor, {"name", "datatype", "shape", "data", "parameters"}},
+      {Place::tensor_parameters, {"binary_data_size", "binary_data"}}};
+  return known.at(place).contains(name);
+}
+
 // Whether an object has a member of the protocol twice. Requests with other members are not checked, because
 // these may have any contents.
 bool has_member_twice(std::string_view json) {
-  // By the depth of the object, because the members have no meaning elsewhere.
-  static const std::set<std::string> known[] = {
-      {"id", "inputs", "outputs", "parameters"},
-      {"name", "datatype", "shape", "data", "parameters", "binary_data_output"},
-      {"binary_data_size", "binary_data"}};
-  std::vector<std::set<std::string>> open;
+  struct Open {
+    Place place;
+    std::set<std::string> members;
+    std::string member;  // the last one
+  };
+  std::vector<Open> open;
   bool is_twice = false, is_strange = false;
   [[maybe_unused]] const Document parsed =
       Document::parse(json, [&](int, Document::parse_event_t event, Document& value) {
-        if (event == Document::parse_event_t::object_start) open.emplace_back();
+        if (is_strange) return true;
+        if (event == Document::parse_event_t::object_start) {
+          const std::optional<Place> place =
+              open.empty() ? Place::request : place_below(open.back().place, open.back().member);
+          is_strange = !place;
+          if (place) open.push_back({.place = *place, .members = {}, .member = ""});
+        }
         if (event == Document::parse_event_t::object_end) open.pop_back();
         if (event == Document::parse_event_t::key) {
-          const auto name = value.get<std::string>();
-          is_strange |= open.size() > std::size(known) || !known[open.size() - 1].contains(name);
-          is_twice |= !open.back().insert(name).second;
+          Open& object = open.back();
+          object.member = value.get<std::string>();
+          is_strange = !is_member_of(object.place, object.member);
+          is_twice |= !object.members.insert(object.member).second;
         }
         return true;
       });
