@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t arguments = 0;
   std::memcpy(&arguments, data + size - kArgumentBytes, kArgumentBytes);
   test::Choices choices(arguments);
-  const test::Comparison comparison = compare_exports(*module, choices, kRounds);
+  const test::Comparison comparison = compare_exports(*module, choices, {.rounds = kRounds});
   if (!comparison.difference.empty()) fuzz::finding(comparison.difference);
   for (const uint32_t code : comparison.codes) counts.calls += code;
   return 0;

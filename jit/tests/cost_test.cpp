@@ -291,7 +291,7 @@ TEST(CompiledCost, MuchOfOneThing) {
     Choices choices(seed);
     const std::string text = generate_much(choices);
     const Ref<LoadedModule> module = load(text, {.verify_eagerly = true, .compiler = &compiler()});
-    const Comparison comparison = compare_exports(module, choices, 2);
+    const Comparison comparison = compare_exports(module, choices, {.rounds = 2});
     ASSERT_EQ(comparison.difference, "") << "seed " << seed;
     ++((*module->code(0))->compiled ? compiled : refused);
   }

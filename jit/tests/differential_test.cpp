@@ -67,7 +67,7 @@ std::array<uint64_t, 32> compare_compiled(std::string (*generate)(Choices&), uin
     }
     const Result<const FunctionCode*> code = (*module)->code(0);
     EXPECT_TRUE(code && (*code)->compiled) << text;
-    const Comparison comparison = compare_exports(*module, choices, 30);
+    const Comparison comparison = compare_exports(*module, choices, {.rounds = 30});
     EXPECT_EQ(comparison.difference, "") << "HALYARD_SEED=" << seed << '\n' << text;
     if (!comparison.difference.empty()) break;
     for (size_t i = 0; i < codes.size(); ++i) codes[i] += comparison.codes[i];

@@ -24,7 +24,7 @@ TEST(CompiledTiers, GeneratedLoops) {
         std::make_shared<CompileQueue>(Sampling{.branches = 1 + static_cast<uint32_t>(seed % 7)});
     const Ref<LoadedModule> module = load(text, {.queue = queue});
     compile_loops(*module);
-    const Comparison comparison = compare_exports(module, choices, 30);
+    const Comparison comparison = compare_exports(module, choices, {.rounds = 30});
     ASSERT_EQ(comparison.difference, "") << "seed " << seed << '\n' << text;
     moved += module->store().heat(0)->moved;
   }

@@ -28,7 +28,7 @@ constexpr ReferenceLimits kReferenceLimits = {.buffer_bytes = kBufferBytes,
                                               .list_elements = kListElements,
                                               .depth = 200,
                                               .stack_bytes = 3 << 20,
-                                              .instructions = 300'000};
+                                              .instructions = ExportCalls().instructions};
 const Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = kBufferBytes, .list_elements = kListElements};
 
 // An object that reports its destruction.
@@ -329,7 +329,8 @@ struct TestedMachine {
     return {};
   }
 
-  void run(std::span<const ProgramCall> calls, Run& run) {
+  void run(std::span<const ProgramCall> calls, const halyard_jit_sharing_t* sharing, Run& run,
+           Comparison& comparison) {
     Invocation invocation(context);
     const ModuleInstance& main = *context->modules().back();
     for (const ProgramCall& call : calls) {
@@ -337,6 +338,7 @@ struct TestedMachine {
       if (!callee) return run.pictures.push_back(callee.error().text());
       const std::vector<Variant> arguments = make_arguments(call, &run.alive);
       std::vector<Variant> results(callee->convention.results.size());
+      invocation.set_sharing(call.shares ? sharing : nullptr);
       const Result<> called = invocation.call(*callee, arguments, results);
       if (!called) results.clear();
       run.pictures.push_back(
@@ -348,12 +350,15 @@ struct TestedMachine {
             }
           }));
     }
+    comparison.checked_loops = invocation.take_checked_loops();
   }
 };
 
 struct Reference {
+  explicit Reference(const ReferenceLimits& limits) : machine(limits) {}
+
   NativeWorld world;
-  ReferenceMachine machine{kReferenceLimits};
+  ReferenceMachine machine;
   std::vector<std::unique_ptr<ReferenceInstance>> instances;
 
   void link(const Modules& modules) {
@@ -401,7 +406,8 @@ struct Reference {
   }
 };
 
-void compare(const Modules& modules, std::span<const ProgramCall> calls, Comparison& comparison) {
+void compare(const Modules& modules, std::span<const ProgramCall> calls, const ExportCalls& how,
+             Comparison& comparison) {
   Run expected;
   Run found;
   {
@@ -411,10 +417,12 @@ void compare(const Modules& modules, std::span<const ProgramCall> calls, Compari
       comparison.not_compared = "it does not link";
       return;
     }
-    Reference reference;
+    ReferenceLimits limits = kReferenceLimits;
+    limits.instructions = how.instructions;
+    Reference reference(limits);
     reference.link(modules);
     reference.run(calls, expected, comparison);
-    machine.run(calls.first(expected.pictures.size()), found);
+    machine.run(calls.first(expected.pictures.size()), how.sharing, found, comparison);
   }
   for (size_t i = 0; i < expected.pictures.size(); ++i) {
     if (found.pictures[i] == expected.pictures[i]) continue;
@@ -521,14 +529,14 @@ Comparison compare_machines(const Program& program, Ways ways) {
     modules.push_back(*std::move(module));
     if (ways.tiers) compile_loops(*modules.back());
   }
-  compare(modules, program.calls, comparison);
+  compare(modules, program.calls, {}, comparison);
   return comparison;
 }
 
-Comparison compare_exports(const Ref<LoadedModule>& module, Choices& choices, uint32_t rounds) {
+Comparison compare_exports(const Ref<LoadedModule>& module, Choices& choices, const ExportCalls& how) {
   Comparison comparison;
   std::vector<ProgramCall> calls;
-  for (size_t i = 0; i < rounds * module->exports().size(); ++i) {
+  for (size_t i = 0; i < how.rounds * module->exports().size(); ++i) {
     const Export& callee = module->exports()[i % module->exports().size()];
     const Result<Convention> convention = Convention::parse(callee.convention);
     if (!convention || convention->has_span || callee.name.starts_with("__")) {
@@ -536,14 +544,16 @@ Comparison compare_exports(const Ref<LoadedModule>& module, Choices& choices, ui
       return comparison;
     }
     if (module->find_export(callee.name) != &callee) continue;
-    ProgramCall call{.arguments = {}, .function = std::string(callee.name)};
+    ProgramCall call{.arguments = {},
+                     .function = std::string(callee.name),
+                     .shares = i / module->exports().size() % 2 == 1};
     for (const ConventionItem& item : convention->arguments) {
       constexpr std::string_view kTypes = "iIfF";
       const bool is_value = kTypes.contains(item.type);
       const Kind kind = is_value ? static_cast<Kind>(kTypes.find(item.type))
                                  : choices.one_of({Kind::buffer, Kind::probe, Kind::values, Kind::leaf});
       const uint32_t objects =
-          kind == Kind::buffer && rounds > 1 ? kFirstShared + uint32_t{std::size(kSharedParts)} : 4;
+          kind == Kind::buffer && how.rounds > 1 ? kFirstShared + uint32_t{std::size(kSharedParts)} : 4;
       call.arguments.push_back(
           {kind, is_value ? choices.bits(choices.one_in(2) ? 8 : 1) : choices.below(objects)});
     }
@@ -558,7 +568,7 @@ Comparison compare_exports(const Ref<LoadedModule>& module, Choices& choices, ui
     comparison.not_compared = "nothing to call, or lists in lists";
     return comparison;
   }
-  compare({module}, calls, comparison);
+  compare({module}, calls, how, comparison);
   if (comparison.not_compared == "it does not link") comparison.difference.clear();
   return comparison;
 }

@@ -28,6 +28,7 @@ struct ProgramArgument {
 struct ProgramCall {
   std::vector<ProgramArgument> arguments;
   std::string function = "main";
+  bool shares = false;  // other threads may run pieces of compiled loops
 };
 
 struct Program {

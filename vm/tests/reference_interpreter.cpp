@@ -2,6 +2,7 @@
 #include "reference_interpreter.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "vm/object/buffer.h"
@@ -83,11 +84,30 @@ Code code_of(const Result<T>& result) {
   return result ? Code::OK : result.error().code();
 }
 
-uint32_t width_of(Op op) {
-  const std::string_view name = info(op).mnemonic();
-  if (name.find("i8") != name.npos) return 1;
-  if (name.find("i16") != name.npos) return 2;
-  return name.find("64") != name.npos ? 8 : 4;
+// What the name of an instruction says, looked up once, because most loops access buffers.
+struct NameFacts {
+  uint32_t width = 4;
+  bool loads = false, fills = false, extends_sign = false;
+  enum Kind : uint8_t { list, buffer, global, ref } kind = ref;
+};
+const NameFacts& facts_of(Op op) {
+  static const std::array<NameFacts, kOpCount> all = [] {
+    std::array<NameFacts, kOpCount> made;
+    for (size_t i = 0; i < kOpCount; ++i) {
+      const std::string_view name = info(static_cast<Op>(i)).mnemonic();
+      const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+      made[i].width = has("i8") ? 1 : has("i16") ? 2 : has("64") ? 8 : 4;
+      made[i].loads = has("load");
+      made[i].fills = has("fill");
+      made[i].extends_sign = name.ends_with(".s");
+      made[i].kind = name.starts_with("list.")     ? NameFacts::list
+                     : name.starts_with("buffer.") ? NameFacts::buffer
+                     : name.starts_with("global.") ? NameFacts::global
+                                                   : NameFacts::ref;
+    }
+    return made;
+  }();
+  return all[static_cast<size_t>(op)];
 }
 
 ValueType value_type_of(Op op) {
@@ -239,11 +259,16 @@ Code ReferenceMachine::step(ReferenceFrame& frame, Op op) {
     default:
       break;
   }
-  const std::string_view name = info(op).mnemonic();
-  if (name.starts_with("list.")) return list_instruction(frame, op);
-  if (name.starts_with("buffer.")) return buffer_instruction(frame, op);
-  if (name.starts_with("global.")) return global_instruction(frame, op);
-  return ref_instruction(frame, op);
+  switch (facts_of(op).kind) {
+    case NameFacts::list:
+      return list_instruction(frame, op);
+    case NameFacts::buffer:
+      return buffer_instruction(frame, op);
+    case NameFacts::global:
+      return global_instruction(frame, op);
+    default:
+      return ref_instruction(frame, op);
+  }
 }
 
 Code ReferenceMachine::fail(ReferenceFrame& frame) {
@@ -482,7 +507,7 @@ Code ReferenceMachine::global_instruction(ReferenceFrame& frame, Op op) {
   const bool loads = name.find("load") != name.npos;
   const uint32_t place = indirect ? frame.narrow(frame.u16()) : frame.u32();
   if (!name.ends_with("ref")) {
-    const uint64_t size = width_of(op);
+    const uint64_t size = facts_of(op).width;
     std::vector<uint8_t>& bytes = frame.instance.global_bytes;
     if (place + size > bytes.size()) return Code::OUT_OF_RANGE;
     const uint16_t reg = frame.u16();
@@ -572,7 +597,6 @@ Code ReferenceMachine::list_instruction(ReferenceFrame& frame, Op op) {
 // ---- buffers
 
 Code ReferenceMachine::buffer_instruction(ReferenceFrame& frame, Op op) {
-  const std::string_view name = info(op).mnemonic();
   if (op == Op::buffer_alloc) {
     const uint64_t length = frame.wide(frame.u16());
     const uint32_t alignment = frame.narrow(frame.u16());
@@ -621,15 +645,14 @@ Code ReferenceMachine::buffer_instruction(ReferenceFrame& frame, Op op) {
     frame.ref(frame.u16()) = *std::move(made);
     return Code::OK;
   }
-  const uint32_t width = width_of(op);
-  const bool loads = name.find("load") != name.npos;
-  const bool fills = name.find("fill") != name.npos;
-  const uint64_t count = fills ? frame.wide(frame.u16()) : 1;
+  const NameFacts& facts = facts_of(op);
+  const uint32_t width = facts.width;
+  const uint64_t count = facts.fills ? frame.wide(frame.u16()) : 1;
   const uint16_t reg = frame.u16();
-  if (!loads && !buffer->is_mutable()) return Code::PERMISSION_DENIED;
+  if (!facts.loads && !buffer->is_mutable()) return Code::PERMISSION_DENIED;
   if (!in_range(*buffer, offset, count, width)) return Code::OUT_OF_RANGE;
   uint8_t* const from = buffer->data() + offset * width;
-  if (!loads) {
+  if (!facts.loads) {
     const uint64_t value = width == 8 ? frame.wide(reg) : frame.narrow(reg);
     for (uint64_t i = 0; i < count * width; ++i) from[i] = static_cast<uint8_t>(value >> (8 * (i % width)));
     return Code::OK;
@@ -641,7 +664,7 @@ Code ReferenceMachine::buffer_instruction(ReferenceFrame& frame, Op op) {
     return Code::OK;
   }
   const uint64_t sign = uint64_t{1} << (8 * width - 1);
-  if (width < 4 && name.ends_with(".s")) value = (value ^ sign) - sign;
+  if (width < 4 && facts.extends_sign) value = (value ^ sign) - sign;
   frame.set_narrow(reg, static_cast<uint32_t>(value));
   return Code::OK;
 }

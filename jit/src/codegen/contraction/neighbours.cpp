@@ -40,7 +40,7 @@ bool is_function_call(const Instruction& instruction) {
 // The block to which control goes, if it goes on to `target`. Null if it may go elsewhere without a decision
 // that is known to lead there.
 BasicBlock* next_on_way(BasicBlock* block, const BasicBlock* target, const llvm::DominatorTree& dominators,
-                        std::vector<std::pair<Value*, bool>>& taken) {
+                        std::vector<std::pair<llvm::WeakTrackingVH, bool>>& taken) {
   const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
   if (!branch) return nullptr;
   if (branch->isUnconditional()) return branch->getSuccessor(0);

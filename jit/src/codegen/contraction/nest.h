@@ -6,6 +6,7 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/ValueHandle.h>
 
 #include <algorithm>
 #include <memory>
@@ -32,8 +33,9 @@ struct Nest {
   // For each loop, the last value of a counter that begins at 0.
   std::vector<const llvm::SCEV*> last;
   llvm::BasicBlock* body = nullptr;  // the innermost loop
-  // Conditions that are known before the nest, with the values for which the body is entered.
-  std::vector<std::pair<llvm::Value*, bool>> entered;
+  // Conditions that are known before the nest, with the values for which the body is entered. A condition may
+  // be replaced by another value while neighbours are looked for.
+  std::vector<std::pair<llvm::WeakTrackingVH, bool>> entered;
   // Loads and stores of the body. Those of an output are of the same address in every iteration of the terms.
   llvm::SmallVector<llvm::LoadInst*, 8> loads;
   llvm::SmallVector<llvm::StoreInst*, 2> stores;

@@ -366,9 +366,11 @@ bool Writer::write() {
   if (tiling_.is_packed && !tiling_.is_shared) add_panels();
   // Computed before the nest: steps, iteration counts, and whether the body is entered.
   Value* entered = b_.getTrue();
-  for (const auto& [condition, wanted] : nest_.entered)
+  for (const auto& [handle, wanted] : nest_.entered) {
+    Value* const condition = handle;
     // Frozen, because the original program may not evaluate this condition.
     entered = b_.CreateAnd(entered, b_.CreateFreeze(wanted ? condition : b_.CreateNot(condition)));
+  }
   expand_steps();
   for (const SCEV* last : nest_.last) counts_.push_back(b_.CreateAdd(expand(last), b_.getInt64(1)));
   row_end_ = nest_.row_loops != 0 ? counts_.front() : b_.getInt64(1);
@@ -423,6 +425,9 @@ std::string Writer::summary() const {
   if (tiling_.is_packed) text += ", packed";
   if (tiling_.packs_first_tile && !pairs_) text += " by the first tile";
   if (has_prefetches_) text += " with prefetches";
+  if (has_squares_) text += ", transposed in registers";
+  if (llvm::any_of(tiling_.outputs, [](const Tiling::Outputs& tile) { return tile.overlap != 0; }))
+    text += ", the last vectors overlapping";
   if (pairs_) text += ", two terms at a time";
   if (nest_.fill) text += ", with the fill before it";
   if (nest_.epilogue) text += ", with the epilogue after it";
