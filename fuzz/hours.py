@@ -2,9 +2,9 @@
        fuzz/hours.py table             writes the table
        fuzz/hours.py next COUNT        names the targets that have run the least
 
-RUNS is a file of lines `NAME <tab> CLOCK <tab> PROCESSOR <tab> EXECUTIONS <tab> FINDINGS`, as `./dev fuzz` writes them: seconds of
-the clock, seconds of processors, how often the target ran, whether the run ended with a finding. The record has the sums for each
-target and day.
+RUNS is a file of lines `NAME <tab> CLOCK <tab> PROCESSOR <tab> EXECUTIONS <tab> FINDINGS <tab> CALLS`, as `./dev fuzz` writes them:
+seconds of the clock, seconds of processors, how often the target ran, whether the run ended with a finding, and for a target that
+compiles code how many calls of that code it compared with the reference machine. The record has the sums for each target and day.
 """
 import collections
 import datetime
@@ -13,7 +13,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 RECORD, TABLE = HERE / "hours.tsv", HERE / "hours.md"
-FIELDS = ("day", "target", "clock", "processor", "executions", "findings")
+FIELDS = ("day", "target", "clock", "processor", "executions", "findings", "calls")
 GOAL = 60  # minutes for each target
 
 
@@ -22,36 +22,40 @@ def targets():
 
 
 def record():
-    """{(day, target): [clock, processor, executions, findings]}"""
+    """{(day, target): [clock, processor, executions, findings, calls]}"""
     lines = RECORD.read_text().splitlines()
-    if lines[0].split("\t") != list(FIELDS):
+    names = lines[0].split("\t")
+    if names not in (list(FIELDS), list(FIELDS[:-1])):  # without calls, as it was written before they were counted
         sys.exit(f"hours: {RECORD} begins with '{lines[0]}'; expected the names {' '.join(FIELDS)}, with tabs")
-    return {(day, target): [int(number) for number in numbers] for day, target, *numbers in (line.split("\t") for line in lines[1:])}
+    missing = [0] * (len(FIELDS) - len(names))
+    return {(day, target): [int(number) for number in numbers] + missing
+            for day, target, *numbers in (line.split("\t") for line in lines[1:])}
 
 
 def read_runs(path):
     for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
         name, *numbers = line.split("\t")
-        if name not in targets() or len(numbers) != 4 or not all(part.isdigit() for part in numbers):
-            sys.exit(f"hours: {path}:{number} is '{line}'; expected the name of a target and four whole numbers, with tabs")
+        if name not in targets() or len(numbers) != len(FIELDS) - 2 or not all(part.isdigit() for part in numbers):
+            sys.exit(f"hours: {path}:{number} is '{line}'; expected the name of a target and five whole numbers, with tabs")
         yield name, [int(part) for part in numbers]
 
 
 def add(path, day):
     rows = record()
     for name, numbers in read_runs(path):
-        rows[day, name] = [old + new for old, new in zip(rows.get((day, name), [0] * 4), numbers)]
+        rows[day, name] = [old + new for old, new in zip(rows.get((day, name), [0] * len(numbers)), numbers)]
     lines = ["\t".join(map(str, (day_, name, *numbers))) for (day_, name), numbers in sorted(rows.items())]
     RECORD.write_text("\n".join(["\t".join(FIELDS), *lines]) + "\n")
 
 
 def totals():
-    """{target: [seconds that count, executions, findings, last day]}. Of a run counts the clock or the processor, whichever is less:
+    """{target: [seconds that count, executions, findings, calls, last day]}. Of a run counts the clock or the processor, whichever is less:
     a loaded machine stretches the one, threads the other."""
-    sums = {name: [0, 0, 0, ""] for name in targets()}
-    for (day, name), (clock, processor, executions, findings) in sorted(record().items()):
+    sums = {name: [0, 0, 0, 0, ""] for name in targets()}
+    for (day, name), (clock, processor, *counts) in sorted(record().items()):
         if name in sums:
-            sums[name] = [sums[name][0] + min(clock, processor), sums[name][1] + executions, sums[name][2] + findings, day]
+            more = (min(clock, processor), *counts)
+            sums[name] = [*(old + new for old, new in zip(sums[name], more)), day]
     return sums
 
 
@@ -67,14 +71,16 @@ def table():
 
 How long each target has explored, by `./dev fuzz --minutes=N`. The goal is {GOAL} minutes for each: {done} of
 {len(sums)} have them. Of a run counts the time of the clock or of processors, whichever is less. "Findings" are runs that ended with
-one. `hours.py` writes this table from `hours.tsv`, which has a line for each target and day.
+one. Of a target that compiles code, the calls that it compared stand beside its executions. `hours.py` writes this table from
+`hours.tsv`, which has a line for each target and day.
 
 | target | minutes | executions | findings | inputs kept in `corpus` | last day |
 |---|---|---|---|---|---|
 """
-    for name, (seconds, executions, findings, day) in sums.items():
+    for name, (seconds, executions, findings, calls, day) in sums.items():
         count, size = kept(name)
-        text += f"| `{name}` | {seconds / 60:.1f} | {executions:,} | {findings} | {count} ({size:,} bytes) | {day} |\n"
+        compared = f" ({calls:,} calls)" if calls else ""
+        text += f"| `{name}` | {seconds / 60:.1f} | {executions:,}{compared} | {findings} | {count} ({size:,} bytes) | {day} |\n"
     return text
 
 

@@ -1,12 +1,14 @@
 // Mutated functions, many of them loops over buffers, then 8 bytes that choose the arguments. If the verifier
-// accepts a module, it is compiled and all exports are called: machine code and the reference machine must
-// agree. Instead of a module, 8 bytes may select a module with many copies of one construct, which must not
-// take long to compile.
+// accepts a module, it is compiled and all exports are called many times: machine code and the reference
+// machine must agree. Instead of a module, 8 bytes may select a module with several contractions, or one with
+// many copies of one construct, which must not take long to compile.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <vector>
 
+#include "contraction_generator.h"
 #include "differential.h"
 #include "fuzzing.h"
 #include "loop_generator.h"
@@ -25,12 +27,17 @@ namespace {
 
 constexpr size_t kArgumentBytes = sizeof(uint64_t);
 constexpr size_t kSeedBytes = sizeof(uint64_t);  // no module is that small
-constexpr uint32_t kRounds = 4;                  // rounds of calls
-// One of this many mutations changes the module; the others change its arguments, because a compilation costs
-// as much as some hundred calls.
-constexpr uint32_t kMutationsOfArguments = 64;
+// A compilation costs as much as some hundred calls, so that each input makes many: as many rounds as the
+// instructions of the reference machine allow, which take about as long.
+constexpr uint32_t kRounds = 256;
+constexpr uint32_t kRoundsTogether = 16;
+constexpr uint64_t kInstructions = 2'000'000;
+// One of this many mutations changes the module; the others change its arguments.
+constexpr uint32_t kMutationsOfArguments = 4;
+constexpr uint32_t kContractions = 3;  // functions of a module
 
-// Counters, printed at the end, because one input makes many calls.
+// Counters, printed at the end, because one input makes many calls. `calls` are those of compiled code whose
+// outcome was compared with the reference machine's.
 struct Counts {
   uint64_t functions = 0;
   uint64_t calls = 0;
@@ -86,9 +93,26 @@ class Last {
   std::optional<Ref<LoadedModule>> module_;
 };
 
+// Compares calls whose arguments follow from a number.
+void call(const Ref<LoadedModule>& module, uint64_t arguments) {
+  test::Choices choices(arguments);
+  uint64_t left = kInstructions;
+  for (uint32_t round = 0; round < kRounds && left != 0; round += kRoundsTogether) {
+    const test::Comparison comparison =
+        compare_exports(module, choices, {.rounds = kRoundsTogether, .instructions = left});
+    if (!comparison.difference.empty()) fuzz::finding(comparison.difference);
+    const uint64_t calls = std::accumulate(comparison.codes.begin(), comparison.codes.end(), uint64_t{0});
+    const uint64_t executed =
+        std::accumulate(comparison.executed.begin(), comparison.executed.end(), uint64_t{0});
+    counts.calls += calls;
+    left -= std::min(left, executed);
+    if (!comparison.not_compared.empty()) return;
+  }
+}
+
 // Like fuzz::mutate_module, but sometimes creates new loops, or many copies of one construct.
 size_t change_module(uint8_t* data, size_t size, size_t max_size, test::Choices& choices) {
-  if (max_size >= kSeedBytes && choices.one_in(16)) {
+  if (max_size >= kSeedBytes && choices.one_in(8)) {
     const uint64_t seed = choices.bits(kSeedBytes);
     std::memcpy(data, &seed, kSeedBytes);
     return kSeedBytes;
@@ -116,17 +140,16 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     uint64_t seed = 0;
     std::memcpy(&seed, data, kSeedBytes);
     test::Choices choices(seed);
-    generated = *assemble(test::generate_much(choices), {17, "much"});
+    generated = choices.one_in(2)
+                    ? *assemble(test::generate_contractions(choices, kContractions), {17, "contractions"})
+                    : *assemble(test::generate_much(choices), {17, "much"});
     file = generated;
   }
   const Ref<LoadedModule>* const module = last.load(file);
   if (!module) return 0;
   uint64_t arguments = 0;
   std::memcpy(&arguments, data + size - kArgumentBytes, kArgumentBytes);
-  test::Choices choices(arguments);
-  const test::Comparison comparison = compare_exports(*module, choices, {.rounds = kRounds});
-  if (!comparison.difference.empty()) fuzz::finding(comparison.difference);
-  for (const uint32_t code : comparison.codes) counts.calls += code;
+  call(*module, arguments);
   return 0;
 }
 

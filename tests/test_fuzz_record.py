@@ -39,24 +39,32 @@ def main(checks, folder):
     for name in ("a", "b"):
         (folder / f"target_{name}.cpp").touch()
     script, record, runs = folder / "hours.py", folder / "hours.tsv", folder / "runs.tsv"
-    record.write_text("\t".join(hours.FIELDS) + "\n2026-01-02\ta\t3600\t3601\t1000000\t0\n")
-    runs.write_text("b\t60\t90\t5\t1\na\t60\t30\t7\t0\nb\t60\t30\t5\t0\n")
+    record.write_text("\t".join(hours.FIELDS) + "\n2026-01-02\ta\t3600\t3601\t1000000\t0\t40\n")
+    runs.write_text("b\t60\t90\t5\t1\t0\na\t60\t30\t7\t0\t500\nb\t60\t30\t5\t0\t0\n")
     for _ in range(2):
         done = run(script, "add", runs, "2026-01-03")
         checks.check("runs are added", None if done.returncode == 0 else "it fails", done)
     lines = record.read_text().splitlines()[1:]
-    checks.check("one line for each target and day", None if lines == ["2026-01-02\ta\t3600\t3601\t1000000\t0", "2026-01-03\ta\t120\t60\t14\t0",
-                                                                       "2026-01-03\tb\t240\t240\t20\t2"] else f"they are {lines}")
+    checks.check("one line for each target and day", None if lines == ["2026-01-02\ta\t3600\t3601\t1000000\t0\t40", "2026-01-03\ta\t120\t60\t14\t0\t1000",
+                                                                       "2026-01-03\tb\t240\t240\t20\t2\t0"] else f"they are {lines}")
     table = (folder / "hours.md").read_text()
-    for row in ("| `a` | 61.0 | 1,000,014 | 0 | 0 (0 bytes) | 2026-01-03 |", "| `b` | 4.0 | 20 | 2 | 0 (0 bytes) | 2026-01-03 |", "1 of\n2 have them"):
+    for row in ("| `a` | 61.0 | 1,000,014 (1,040 calls) | 0 | 0 (0 bytes) | 2026-01-03 |", "| `b` | 4.0 | 20 | 2 | 0 (0 bytes) | 2026-01-03 |", "1 of\n2 have them"):
         checks.check(f"the table has {row!r}", None if row in table else f"it is\n{table}")
     checks.check("who has run the least", None if run(script, "next", 1).stdout == "b\n" else "it is not 'b'")
     before = record.read_text()
-    for text in ("c\t1\t1\t1\t0\n", "a\t1\t1\t1\n", "a\t1\t-1\t1\t0\n", "a\t1\t1.5\t1\t0\n", "\n"):
+    for text in ("c\t1\t1\t1\t0\t0\n", "a\t1\t1\t1\t0\n", "a\t1\t-1\t1\t0\t0\n", "a\t1\t1.5\t1\t0\t0\n", "\n"):
         runs.write_text(text)
         done = run(script, "add", runs, "2026-01-03")
         refused = done.returncode == 1 and f"{runs}:1 is" in done.stderr and record.read_text() == before
         checks.check(f"{text!r} is refused", None if refused else "it is taken, or not named", done)
+    record.write_text("\t".join(hours.FIELDS[:-1]) + "\n2026-01-02\ta\t3600\t3601\t1000000\t0\n")
+    runs.write_text("a\t1\t1\t1\t0\t7\n")
+    done = run(script, "add", runs, "2026-01-02")
+    without = done.returncode == 0 and record.read_text() == "\t".join(hours.FIELDS) + "\n2026-01-02\ta\t3601\t3602\t1000001\t0\t7\n"
+    checks.check("a record from before calls were counted", None if without else f"it is {record.read_text()!r}", done)
+    record.write_text("day\ttarget\n")
+    done = run(script, "add", runs, "2026-01-02")
+    checks.check("a record with other names", None if done.returncode == 1 and "expected the names" in done.stderr else "it is taken", done)
     checks.check("without arguments", None if run(script).returncode == 1 else "it does something")
 
     for name, reached, limit, there, expected in KEPT:

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <iterator>
@@ -21,10 +22,13 @@
 #include "base/bytes.h"
 #include "contraction_generator.h"
 #include "differential.h"
+#include "loop_programs.h"
+#include "program.h"
 #include "vm/compile/compiler.h"
 #include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/decode/jit_abi.h"
+#include "vm/object/buffer.h"
 #include "vm/text/assembler.h"
 
 namespace halyard::vm::test {
@@ -217,6 +221,53 @@ TEST(CompiledContractions, AreLikeTheReferenceMachine) {
   for (const char* const reason : kRefusals) EXPECT_NE(totals.count_of(reason), 0u) << reason;
   EXPECT_GT(totals.contractions.succeeded * 2, totals.contractions.calls);
   EXPECT_GT(totals.contractions.functions * 5, totals.others.functions);
+}
+
+// A condition that is known before the nests and is replaced while the compiler looks for the fill of the
+// sums: the third nest has the same limits, and no body.
+TEST(CompiledContractions, ConditionsBetweenNests) {
+  const std::string index = R"(
+  %i38:39 = vm.mul.i64 %i30:31, %i20:21
+  %i38:39 = vm.fma.i64 %i32:33, %i18:19, %i38:39
+  %i38:39 = vm.add.i64 %i38:39, %i34:35
+)";
+  const auto rows_and_outputs = [](int block, std::string_view body) {
+    return loop(block, "%i30:31", "%i14:15",
+                loop(block + 3, "%i32:33", "%i16:17", loop(block + 6, "%i34:35", "%i18:19", body)));
+  };
+  const std::string text = program("", "%i8:9",
+                                   R"(
+  %i14:15 = vm.const.i64 7
+  %i16:17 = vm.add.i64 %i0:1, %i2:3
+  %i18:19 = vm.const.i64 16
+  %i20:21 = vm.const.i64 64
+  %i22:23 = vm.const.i64 2
+  %i24 = vm.const.i32 7
+)" + loop(1, "%i26:27", "%i22:23",
+          rows_and_outputs(4, index + "vm.buffer.store.i32 %i24, %r1, %i38:39\n") +
+              rows_and_outputs(13, loop(22, "%i36:37", "%i8:9", index + R"(
+  %i40 = vm.buffer.load.i32 %r1, %i38:39
+  %i41 = vm.buffer.load.i32 %r0, %i36:37
+  %i40 = vm.fma.i32 %i24, %i41, %i40
+  vm.buffer.store.i32 %i40, %r1, %i38:39
+)")) + loop(25, "%i30:31", "%i14:15", "")));
+  const auto compiler = ASSERT_VALUE(Compiler::find());
+  const auto outputs = [&](const LoadOptions& options, int64_t rows) {
+    const TestProgram tested(text, options);
+    EXPECT_EQ(tested.is_compiled(), options.compiler != nullptr);
+    std::array<int32_t, 512> from = {5}, to = {};
+    const auto wrap = [](std::array<int32_t, 512>& numbers) {
+      return Variant::ref(
+          Buffer::wrap({reinterpret_cast<uint8_t*>(numbers.data()), sizeof numbers}, true, {}));
+    };
+    EXPECT_OK(tested.call({{wrap(from), wrap(to), Variant::i64(rows), Variant::i64(0), Variant::i64(0)}}));
+    return to;
+  };
+  for (const int64_t rows : {-1, 0, 1, 3, 4}) {
+    const auto expected = outputs({}, rows);
+    EXPECT_EQ(outputs({.compiler = compiler}, rows), expected);
+    EXPECT_EQ(expected[0], rows > 0 ? 7 + 7 * 5 : 0);
+  }
 }
 
 }  // namespace
