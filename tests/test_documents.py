@@ -75,7 +75,7 @@ IN_SENTENCES = (
     (r"\./dev package", "packages"),
     (r"\./dev build (static|small)|cmake -DHALYARD_STATIC=ON .*|strip -o stripped build/static/.*", "static"),
     (r"cmake --install.*", "install"),
-    (r"\./dev( (test|nightly|check|lint|format|setup|abi|bench|fuzz|corpus|mutate|coverage|release)\b.*)?", "runs the tests, or is run by who changes this tree"),
+    (r"\./dev( (test|nightly|check|lint|format|setup|abi|bench|fuzz|corpus|contractions|mutate|coverage|release)\b.*)?", "runs the tests, or is run by who changes this tree"),
     (r"ctest .*|python3 tests/run\.py .*", "runs a test"),
     (r"python3 tests/coverage\.py .*", "coverage"),
     (r"python3 packaging/measures\.py .*", "measures"),
