@@ -238,4 +238,14 @@ class Host {
   std::thread threads_[3];
 };
 
+// Whether the condition holds before patience ends.
+inline bool becomes(const auto& condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
 }  // namespace halyard::tools::serve::testing_support

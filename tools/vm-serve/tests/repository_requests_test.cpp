@@ -1,0 +1,91 @@
+// Requests that load, unload and list models.
+#include "control_request.h"
+#include "conversation.h"
+#include "request_texts.h"
+
+namespace halyard::tools::serve {
+namespace {
+
+using testing_support::Answer;
+using testing_support::chunked;
+using testing_support::Client;
+using testing_support::Host;
+using testing_support::kInfer;
+using testing_support::kLive;
+using testing_support::kLiveBody;
+using testing_support::packed;
+using testing_support::request;
+using testing_support::small_json;
+
+TEST(HttpConnection, ModelsAreLoadedAndUnloadedWhereClientsMay) {
+  Host host({.has_control = true});
+  const auto ask = [&](std::string_view path, std::string_view body = "{}", std::string_view headers = "") {
+    return host.ask(request(fmt::format("POST /v2/repository/{}", path), headers, body));
+  };
+  EXPECT_NE(ask("index").body.find("\"READY\""), std::string::npos);
+  EXPECT_EQ(ask("models/mul/unload").status, 200u);
+  EXPECT_EQ(host.ask(request(kInfer, "", small_json())).status, 404u);
+  EXPECT_EQ(ask("models/mul/load").status, 200u);
+  EXPECT_EQ(host.ask(request(kInfer, "", small_json())).status, 200u);
+  EXPECT_EQ(ask("models/none/load").status, 404u);
+  EXPECT_EQ(ask("models/mul/load", "{").status, 400u);
+  EXPECT_EQ(ask("index", packed("{}"), "Content-Encoding: gzip\r\n").status, 200u);
+  EXPECT_EQ(ask("index", "{}", "Content-Encoding: br\r\n").status, 415u);
+  // The connection goes on behind each.
+  {
+    Client chunks = host.connect();
+    chunks.send(chunked("POST /v2/repository/index", "", "{}", 1) + std::string(kLive) + std::string(kLive));
+    EXPECT_EQ(chunks.answer().status, 200u);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(chunks.answer().body, kLiveBody);
+  }
+  Client client = host.connect();
+  for (const std::string_view body : {"", "{}", "{"}) {
+    client.send(request("POST /v2/repository/index", "", body));
+    client.send(kLive);
+    EXPECT_EQ(client.answer().status, body == "{" ? 400u : 200u) << body;
+    EXPECT_EQ(client.answer().body, kLiveBody) << body;
+  }
+}
+
+TEST(HttpConnection, ControlOfTheRepositoryHasALimitOfItsOwn) {
+  Host host({.has_control = true});
+  const auto padded = [](size_t size) { return "{}" + std::string(size - 2, ' '); };
+  constexpr std::string_view kIndex = "POST /v2/repository/index";
+  const std::string says = fmt::format("the body is larger than {} bytes", kMaxControlBody);
+  for (const size_t more : {size_t{0}, size_t{1}}) {
+    const std::string body = padded(kMaxControlBody + more);
+    for (const std::string& text : {request(kIndex, "", body), chunked(kIndex, "", body, 9000),
+                                    request(kIndex, "Content-Encoding: gzip\r\n", packed(body))}) {
+      const Answer answer = host.ask(text);
+      EXPECT_EQ(answer.status, more == 0 ? 200u : 413u);
+      if (more == 1) {
+        EXPECT_NE(answer.body.find(says), std::string::npos) << answer.body;
+      }
+    }
+  }
+}
+
+TEST(HttpConnection, ALargeRequestOfTheRepositoryIsRefusedBeforeItsBody) {
+  Host host({.has_control = true});
+  Client client = host.connect();
+  client.send(
+      fmt::format("POST /v2/repository/index HTTP/1.1\r\nHost: localhost\r\nExpect: "
+                  "100-continue\r\nContent-Length: {}\r\n\r\n",
+                  kMaxControlBody + 1));
+  const Answer answer = client.answer();
+  EXPECT_EQ(answer.status, 413u);
+  EXPECT_EQ(answer.interim, 0);
+}
+
+TEST(HttpConnection, WithoutControlOnlyTheIndexIsAnswered) {
+  Host host;
+  EXPECT_EQ(host.ask(request("POST /v2/repository/index", "", "{}")).status, 200u);
+  for (const std::string_view verb : {"load", "unload"}) {
+    const Answer answer = host.ask(request(fmt::format("POST /v2/repository/models/mul/{}", verb), "", "{}"));
+    EXPECT_EQ(answer.status, 403u);
+    EXPECT_NE(answer.body.find(kNoControl), std::string::npos) << answer.body;
+  }
+}
+
+}  // namespace
+}  // namespace halyard::tools::serve
