@@ -2,10 +2,11 @@
        packaging/measures.py --keep BUILD [FILE...]
            keeps the measures of a build, and of the packages and the wheel that were made of it, as those of the version in halyard.h
 
-For a shared library: its size without debug information and the names that it exports. For any other file: its size. A release
-has this as halyard-VERSION.measures.json. packaging/measures/VERSION.json keeps the measures of a version by the kind of build,
-with and without link-time optimization; the test `measures` and `./dev release` compare with the newest: no exported name may go,
-and no file may grow by more than a tenth before somebody keeps new measures. A release, which has all files, may lack none."""
+For a shared library: its size without debug information and the names that it exports. For a wheel: its size, and the same of each of
+Halyard's libraries in it. For any other file: its size. A release has this as
+halyard-VERSION.measures.json. packaging/measures/VERSION.json keeps the measures of a version by the kind of build, with and without
+link-time optimization; the test `measures` and `./dev release` compare with the newest: no exported name may go, and no file may grow by
+more than a tenth before somebody keeps new measures. A release, which has all files, may lack none."""
 
 import json
 import pathlib
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 from version import SOURCE, version
 
@@ -21,16 +23,50 @@ KEPT = SOURCE / "packaging" / "measures"
 GROWTH = 1.1
 
 
+class Unmeasurable(Exception):
+    """A file or folder that is not there, or is not what its name says."""
+
+
+def output_of(library: pathlib.Path, *command: str) -> str:
+    done = subprocess.run([*command, library], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unmeasurable(f"{library} is not a shared library that '{command[0]}' can read: {done.stderr.strip()}")
+    return done.stdout
+
+
 def stripped_size(library: pathlib.Path) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        copy = shutil.copy(library, folder)
-        subprocess.run(["strip", "--strip-unneeded", copy], check=True)
-        return pathlib.Path(copy).stat().st_size
+        copy = pathlib.Path(shutil.copy(library, folder))
+        output_of(copy, "strip", "--strip-unneeded")
+        return copy.stat().st_size
 
 
 def exported(library: pathlib.Path) -> list[str]:
-    text = subprocess.run(["nm", "--dynamic", "--defined-only", "--format=posix", library], check=True, capture_output=True, text=True).stdout
+    text = output_of(library, "nm", "--dynamic", "--defined-only", "--format=posix")
     return sorted({line.split()[0] for line in text.splitlines()})
+
+
+def measure_library(library: pathlib.Path) -> dict:
+    names = exported(library)  # first, so that an error names the file and not its copy
+    return {"size": stripped_size(library), "exports": names}
+
+
+def is_library(name: str) -> bool:
+    return re.search(r"\.so(\.[\d.]+)?$", name) is not None
+
+
+def libraries_of_wheel(wheel: pathlib.Path) -> dict:
+    """The measures of Halyard's own libraries in it. Those of other projects have the sizes of the system that built it."""
+    found = {}
+    try:
+        with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
+            for place in archive.namelist():
+                library = pathlib.Path(place)
+                if is_library(library.name) and re.match("(lib|_)?halyard", library.name):
+                    found[f"{key_of(wheel)}/{key_of(library)}"] = measure_library(pathlib.Path(archive.extract(place, folder)))
+    except zipfile.BadZipFile as error:
+        raise Unmeasurable(f"{wheel} is not a wheel: {error}") from error
+    return found
 
 
 def key_of(path: pathlib.Path) -> str:
@@ -42,16 +78,23 @@ def key_of(path: pathlib.Path) -> str:
 def measure(paths: list[pathlib.Path]) -> dict:
     found = {}
     for path in paths:
-        if re.search(r"\.so(\.[\d.]+)?$", path.name):
-            found[key_of(path)] = {"size": stripped_size(path), "exports": exported(path)}
+        if not path.is_file():
+            raise Unmeasurable(f"{path} is not a file; expected a library, a package, a wheel or an archive")
+        if is_library(path.name):
+            found[key_of(path)] = measure_library(path)
         else:
             found[key_of(path)] = {"size": path.stat().st_size}
+        if path.suffix == ".whl":
+            found.update(libraries_of_wheel(path))
     return dict(sorted(found.items()))
 
 
 def kind_of(build: pathlib.Path) -> str:
     """What the sizes of a build depend on."""
-    lines = (build / "CMakeCache.txt").read_text()
+    cache = build / "CMakeCache.txt"
+    if not cache.is_file():
+        raise Unmeasurable(f"there is no {cache}; expected the folder of a build, such as build/package (./dev package)")
+    lines = cache.read_text()
     return "lto" if re.search(r"^HALYARD_LTO:BOOL=ON$", lines, re.MULTILINE) else "plain"
 
 
@@ -81,9 +124,12 @@ def compare(before: dict, now: dict, sizes: bool = True, complete: bool = False)
 
 
 def keep(build: pathlib.Path, files: list[pathlib.Path]) -> None:
+    kind, of_build = kind_of(build), libraries(build)
+    if not of_build:
+        raise Unmeasurable(f"there are no libraries below {build / 'lib'}; build them first")
     path = KEPT / f"{version()}.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
-    kept.setdefault(kind_of(build), {}).update(measure([*libraries(build), *files]))
+    kept.setdefault(kind, {}).update(measure([*of_build, *files]))
     path.write_text(json.dumps(kept, indent=1) + "\n")
 
 
@@ -98,4 +144,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Unmeasurable as error:
+        sys.exit(f"measures: {error}")

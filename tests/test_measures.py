@@ -1,7 +1,10 @@
 """Libraries of this build beside those of the last version (packaging/measures): no exported name is gone, none has grown by more
 than a tenth. To test the comparison, measures are made worse in one way after another."""
 import copy
+import json
+import subprocess
 import sys
+import zipfile
 
 import vmrun
 from installed import BUILD, SOURCE, cache, need_plain_library
@@ -31,7 +34,57 @@ NAMES = {
 }
 
 
-def main(checks):
+# Arguments, with the test's folder for {0}; what the error says.
+REFUSED = (
+    (("--keep", "{0}/none"), "there is no {0}/none/CMakeCache.txt; expected the folder of a build"),
+    (("--keep", "{0}/file"), "there is no {0}/file/CMakeCache.txt"),
+    (("--keep", "{0}/empty"), "there are no libraries below {0}/empty/lib; build them first"),
+    (("--keep", "{0}/built", "{0}/none.whl"), "{0}/none.whl is not a file"),
+    (("{0}/none",), "{0}/none is not a file; expected a library"),
+    (("{0}/empty",), "{0}/empty is not a file"),
+    (("{0}/text.so",), "{0}/text.so is not a shared library that 'nm' can read"),
+    (("{0}/text.whl",), "{0}/text.whl is not a wheel"),
+)
+
+
+def check_errors(checks, folder):
+    """Nothing is kept, and the error is a sentence."""
+    kept = {path: path.read_bytes() for path in measures.KEPT.iterdir()}
+    for name in ("empty", "built/lib/halyard"):
+        (folder / name).mkdir(parents=True)
+        (folder / name.split("/")[0] / "CMakeCache.txt").write_text("HALYARD_LTO:BOOL=ON\n")
+    (folder / "file").touch()
+    for name in ("text.so", "text.whl"):
+        (folder / name).write_text("text")
+    (folder / "built" / "lib" / "libhalyard.so").symlink_to(BUILD / "lib" / "libhalyard.so")
+    for arguments, text in REFUSED:
+        done = subprocess.run([sys.executable, SOURCE / "packaging" / "measures.py", *(each.format(folder) for each in arguments)],
+                              capture_output=True, text=True)
+        right = done.returncode == 1 and done.stderr.startswith("measures: ") and text.format(folder) in done.stderr
+        checks.check(f"{' '.join(arguments)} is refused", None if right else "it is not, or the error is another one", done)
+    checks.check("nothing was kept", None if kept == {path: path.read_bytes() for path in measures.KEPT.iterdir()} else "something was")
+
+
+def check_wheel(checks, folder):
+    """A wheel's size, and what Halyard's libraries in it export; not those of others."""
+    wheel, library = folder / "halyard-0.2.0-cp311-abi3-linux_x86_64.whl", BUILD / "lib" / "libhalyard.so"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("halyard/__init__.py", "")
+        archive.writestr("halyard/_lib/libmd.so.0", "not read")
+        archive.write(library, "halyard/_lib/libhalyard.so.0")
+    now = measures.measure([wheel])
+    checks.check("what is measured of a wheel", None if sorted(now) == ["halyard.whl", "halyard.whl/libhalyard.so"] else f"it is {sorted(now)}")
+    checks.check("the wheel's size", None if now["halyard.whl"] == {"size": wheel.stat().st_size} else f"it is {now['halyard.whl']}")
+    checks.check("a library of a wheel", None if now["halyard.whl/libhalyard.so"] == measures.measure_library(library) else "it differs")
+    written = subprocess.run([sys.executable, SOURCE / "packaging" / "measures.py", wheel], capture_output=True, text=True)
+    checks.check("what is written", None if written.returncode == 0 and json.loads(written.stdout) == now else "it is something else", written)
+    before = copy.deepcopy(now)
+    before["halyard.whl/libhalyard.so"]["exports"].append("halyard_gone")
+    worse = measures.compare(before, now)
+    checks.check("a name that a wheel lacks", None if worse == ["halyard.whl/libhalyard.so no longer exports halyard_gone"] else f"found {worse}")
+
+
+def main(checks, folder):
     for name, change, found in CHANGES:
         now = copy.deepcopy(OLD)
         change(now)
@@ -45,6 +98,8 @@ def main(checks):
         checks.check(each, None if worse == right else f"found {worse}")
     for name, key in NAMES.items():
         checks.check(f"the key of {name}", None if measures.key_of(SOURCE / name) == key else f"it is {measures.key_of(SOURCE / name)}")
+    check_errors(checks, folder)
+    check_wheel(checks, folder)
     need_plain_library("libraries with a sanitizer are larger")
     if cache("CMAKE_BUILD_TYPE") != "Release":
         return print("the libraries are not compared: this is no release build")
