@@ -13,7 +13,7 @@ constexpr int kWithCounts = 0xD03;  // and DISPATCH_INDIRECT_PARAMETERS
 class HalDispatch : public HalTest {
  protected:
   void SetUp() override {
-    HalTest::SetUp();
+    ASSERT_NO_FATAL_FAILURE(HalTest::SetUp());
     kernels = assembled_kernels();
     executable = hal->object<hal::Executable>("executable.create", "0rIrrr_r",
                                               {device, kAny, text_of("vmvx-bytecode-fb"), kernels, nullptr});

@@ -13,7 +13,7 @@ namespace {
 class HalQueue : public HalTest {
  protected:
   void SetUp() override {
-    HalTest::SetUp();
+    ASSERT_NO_FATAL_FAILURE(HalTest::SetUp());
     done = hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0});
   }
 

@@ -230,6 +230,7 @@ void PrintTo(const Case& of, std::ostream* out) {
 
 class HalSignatures : public ::testing::TestWithParam<Case> {
  protected:
+  void SetUp() override { ASSERT_OK(open_device(GetParam().device)); }
   const Call* find() const {
     const auto found = kCalls.find({GetParam().signature.name, GetParam().signature.convention});
     return found == kCalls.end() ? nullptr : &found->second;
