@@ -39,8 +39,8 @@ constexpr uint64_t kMostCalls = 4000;
 constexpr uint64_t kMostInstructions = 12'000'000;  // of the reference machine
 constexpr uint32_t kRoundsTogether = 40;  // in one context; functions without contractions get no more
 // Without a number of calls: of about so many functions, so that each kind occurs.
-constexpr uint64_t kFewCalls = 20'000;
-constexpr uint64_t kFunctions = 60;
+constexpr uint64_t kFewCalls = 10'000;
+constexpr uint64_t kFunctions = 40;
 
 // What must occur in what the compiler says of nests that it tiles, with N for each number.
 constexpr const char* kForms[] = {
