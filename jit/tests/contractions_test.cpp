@@ -41,6 +41,7 @@ constexpr uint32_t kRoundsTogether = 40;  // in one context; functions without c
 // Without a number of calls: of about so many functions, so that each kind occurs.
 constexpr uint64_t kFewCalls = 10'000;
 constexpr uint64_t kFunctions = 40;
+constexpr uint64_t kManyCalls = 1'000'000;
 
 // What must occur in what the compiler says of nests that it tiles, with N for each number.
 constexpr const char* kForms[] = {
@@ -216,7 +217,8 @@ TEST(CompiledContractions, AreLikeTheReferenceMachine) {
           return said.starts_with("contraction") || said.find(reason) != said.npos;
         }))
       fmt::print("{:6} {}\n", times, said);
-  if (is_alone) return;
+  // Of few functions with other seeds, some kinds may be missing.
+  if (is_alone || (wanted < kManyCalls && std::getenv("HALYARD_CALLS"))) return;
   for (const char* const form : kForms) EXPECT_NE(totals.count_of(form), 0u) << form;
   for (const char* const reason : kRefusals) EXPECT_NE(totals.count_of(reason), 0u) << reason;
   EXPECT_GT(totals.contractions.succeeded * 2, totals.contractions.calls);
