@@ -14,6 +14,7 @@
 #include "bytes.h"
 #include "estimate.h"
 #include "halyard/driver/trace.hpp"
+#include "partial_fills.h"
 #include "perform.h"
 #include "team.h"
 
@@ -290,7 +291,8 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
   for (size_t i = 0; i < commands.size(); ++i) {
     Part& part = batch->parts()[i];
     part.command = commands[i];
-    if (commands[i]->kind == HALYARD_COMMAND_FILL) part.divide(pieces_of(*commands[i]), 0);
+    const bool is_partial = execution.partial_fills && execution.partial_fills->of(*commands[i]);
+    if (commands[i]->kind == HALYARD_COMMAND_FILL && !is_partial) part.divide(pieces_of(*commands[i]), 0);
     if (commands[i]->kind != HALYARD_COMMAND_DISPATCH || is_sequential(part.dispatch())) continue;
     // If the memory with the count has no bytes, the command reports that when it runs.
     const Result<WorkgroupCount> count = workgroups_now(part.dispatch(), execution);

@@ -11,6 +11,7 @@
 
 #include "base/budget.h"
 #include "base/free_list.h"
+#include "dispatch_accesses.h"
 #include "estimate.h"
 #include "halyard/driver/trace.hpp"
 #include "kernel_runner.h"
@@ -46,6 +47,9 @@ class Executable {
   // Called before a dispatch of this function runs. Returns when its code is ready, or `stop` is set. Any
   // thread.
   virtual void settle(uint32_t, const uint32_t*) {}
+  // The accesses of a dispatch that is not indirect, or null if they are not known. They live as long as the
+  // executable. Takes up to some milliseconds for a dispatch that was not asked for before. Any thread.
+  virtual const DispatchAccesses* accesses(const halyard_command_dispatch_t&) { return nullptr; }
   Cost& workgroup_cost(uint32_t function) const { return costs_[function]; }
 
   // A kernel runner, owned by this thread until it is returned.

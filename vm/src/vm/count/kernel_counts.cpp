@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "vm/count/form.h"
 #include "vm/count/instructions.h"
 #include "vm/count/loops.h"
+#include "vm/count/overwritten.h"
 #include "vm/count/scalar.h"
 
 namespace halyard::vm {
@@ -26,6 +28,7 @@ constexpr int kGridDimensions = 3;
 constexpr uint32_t kGrid = (1u << kGridDimensions) - 1;
 // Up to so many workgroups are followed one by one only to know the ranges of addresses.
 constexpr uint64_t kFewWorkgroups = 256;
+constexpr size_t kMaxForms = 1 << 16;
 constexpr size_t kFirstInteger = 3;  // integers of a workgroup: id, size, count
 
 // A 32-bit register, or half of a pair. Both halves of a pair hold its scalar.
@@ -131,6 +134,7 @@ class Counter {
   bool count_grid(const std::array<bool, kGridDimensions>& walked) {
     std::ranges::fill(tally_, 0);
     extents_.clear();
+    overwritten_.clear();
     has_unknown_accesses_ = false;
     for (NaturalLoop& loop : loops_) loop.is_uniform = true;
     depth_ = kGridDimensions;
@@ -156,6 +160,7 @@ class Counter {
   bool count_workgroup(const std::array<uint32_t, kGridDimensions>& id,
                        const std::array<bool, kGridDimensions>& walked) {
     using Kind = Reference::Kind;
+    forms_.clear();
     registers_.slots.assign(std::max<size_t>(function_.value_registers, 9), {});
     registers_.refs.assign(std::max<size_t>(function_.ref_registers, 3), {});
     registers_.refs[0] = {.kind = Kind::memory, .length = arguments_.local_memory, .has_known_length = true};
@@ -297,6 +302,7 @@ class Counter {
     if (loop.is_uniform && depth_ < kMaxDimensions) {
       const Registers before = registers_;
       const Tally tally_before = tally_;
+      const Overwritten::Mark mark = overwritten_.mark();
       const int depth = depth_;
       const int quiet = quiet_;
       const uint32_t bit = 1u << depth;
@@ -306,6 +312,7 @@ class Counter {
       if (end.kind != End::Kind::failed) return end;
       if (!(failed_along_ & bit)) return end;
       loop.is_uniform = false;
+      overwritten_.go_back(mark);
       registers_ = before;
       tally_ = tally_before;
     }
@@ -352,6 +359,7 @@ class Counter {
       if (step == 0) continue;
       scalar.varies |= 1u << dimension;
       scalar.slope[static_cast<size_t>(dimension)] = step;
+      scalar.form = -1;
     }
     Trial second = {.loop = &loop, .dimension = dimension, .finds_steps = false};
     end = follow(loop.head, &loop, &second);
@@ -387,6 +395,7 @@ class Counter {
       scalar.varies |= 1u << dimension;
       scalar.is_linear = false;
       scalar.compare = Scalar::Compare::none;
+      scalar.form = -1;
     }
     for (const uint16_t ref : loop.refs) registers_.refs[ref] = {};
   }
@@ -438,6 +447,7 @@ class Counter {
       if (wrapped != scalar.value) {
         scalar.is_linear = scalar.varies == 0;
         scalar.origin = -1;
+        scalar.form = -1;
       }
       scalar.value = wrapped;
     }
@@ -562,9 +572,90 @@ class Counter {
         Scalar result = result_of(at.op, bank, in, immediate);
         if (!result.is_linear || result.compare != Scalar::Compare::none)
           result.bounds = bounds_of_result(at.op, {bounds_of(in[0]), bounds_of(in[1]), bounds_of(in[2])});
+        if (arguments_.finds_overwritten && result.varies != 0)
+          follow_numbers(at.op, bank, operand.bank, in, result);
         write(operand.bank, at.operands[i].reg, result);
       }
     }
+  }
+
+  // What Overwritten needs to know of a result that varies.
+  void follow_numbers(Op op, Bank from, Bank to, const Operands<Scalar>& in, Scalar& result) {
+    result.may_wrap = may_leave(result, range_of_result(op, to)) ||
+                      std::ranges::any_of(
+                          in, [&](const Scalar& each) { return may_leave(each, range_of_result(op, from)); });
+    if (result.is_linear || result.may_wrap || forms_.size() == kMaxForms) return;
+    const std::optional<Form> form = form_of_result(op, in);
+    result.form = form ? static_cast<int32_t>(forms_.size()) : -1;
+    if (form) forms_.push_back(*form);
+  }
+
+  std::optional<Form> form_of(const Scalar& scalar) const {
+    if (scalar.may_wrap) return {};
+    return scalar.form >= 0 ? forms_[static_cast<size_t>(scalar.form)] : Form::of(scalar);
+  }
+
+  // Operands are without the immediate.
+  std::optional<Form> form_of_result(Op op, const Operands<Scalar>& in) const {
+    if (op == Op::select_i32 || op == Op::select_i64) {
+      const Bounds condition = bounds_of(in[0]);
+      return condition.is_constant() ? form_of(in[condition.low != 0 ? 1 : 2]) : std::nullopt;
+    }
+    const std::optional<Form> a = form_of(in[0]);
+    const std::optional<Form> b = form_of(in[1]);
+    if (!a) return {};
+    const auto times = [](const Scalar& x, const std::optional<Form>& form_of_x, const Scalar& y,
+                          const std::optional<Form>& form_of_y) -> std::optional<Form> {
+      if (y.is_constant()) return form_of_x->times(y.value);
+      return x.is_constant() && form_of_y ? form_of_y->times(x.value) : std::nullopt;
+    };
+    const auto divisor = [&] {
+      return bounds_of(in[0]).is_known() && bounds_of(in[0]).low >= 0 && in[1].is_constant() ? in[1].value
+                                                                                             : 0;
+    };
+    switch (op) {
+      case Op::add_i32:
+      case Op::add_i64:
+        return b ? a->plus(*b, 1) : b;
+      case Op::sub_i32:
+      case Op::sub_i64:
+        return b ? a->plus(*b, -1) : b;
+      case Op::mul_i32:
+      case Op::mul_i64:
+        return times(in[0], a, in[1], b);
+      case Op::fma_i32:
+      case Op::fma_i64: {
+        const std::optional<Form> product = times(in[0], a, in[1], b);
+        const std::optional<Form> c = form_of(in[2]);
+        return product && c ? product->plus(*c, 1) : std::nullopt;
+      }
+      case Op::div_i32_s:
+      case Op::div_i64_s:
+      case Op::div_i32_u:
+      case Op::div_i64_u:
+        return divisor() > 0 ? a->quotient(divisor()) : std::nullopt;
+      case Op::rem_i32_s:
+      case Op::rem_i64_s:
+      case Op::rem_i32_u:
+      case Op::rem_i64_u:
+        return divisor() > 0 ? a->remainder(divisor()) : std::nullopt;
+      case Op::ext_i32_i64_s:
+      case Op::ext_i32_i64_u:
+      case Op::trunc_i64_i32:
+        return a;
+      default:
+        return {};
+    }
+  }
+
+  // Whether the value, or one that it was computed from, may be another one than its slopes or bounds tell,
+  // because a register that can have the numbers of `range` does not have them.
+  bool may_leave(const Scalar& scalar, const Bounds& range) const {
+    if (!scalar.is_known || scalar.varies == 0) return false;
+    if (scalar.may_wrap) return true;
+    const Bounds bounds = bounds_of(scalar);
+    if (!bounds.is_known()) return scalar.is_linear && scalar.compare == Scalar::Compare::none;
+    return bounds.low < range.low || bounds.high > range.high;
   }
 
   // The values in all iterations on trial.
@@ -583,10 +674,12 @@ class Counter {
 
   // ---- Memory
 
-  Scalar in_bytes(const Scalar& elements, uint64_t size) const {
+  Scalar in_bytes(const Scalar& elements, uint64_t size) {
     const Scalar factor = constant_scalar(static_cast<int64_t>(size));
     Scalar bytes = scalar_product(elements, factor);
     bytes.bounds = bounds_of_product(bounds_of(elements), {factor.value, factor.value});
+    if (arguments_.finds_overwritten && bytes.varies != 0)
+      follow_numbers(Op::mul_i64, Bank::i64, Bank::i64, {elements, factor}, bytes);
     return bytes;
   }
 
@@ -633,7 +726,8 @@ class Counter {
       has_unknown_accesses_ = true;
       return true;
     }
-    const Bounds bounds = offset.is_linear ? bounds_of(offset) : offset.bounds;
+    Bounds bounds = offset.is_linear ? bounds_of(offset) : offset.bounds;
+    if (offset.may_wrap) bounds = {};
     if (!bounds.is_known() && (offset.varies & kGrid) && has_few_workgroups_)
       return fail("the addresses of workgroups differ", offset.varies & kGrid);
     const __int128 first = bounds.is_known() ? bounds.low : 0;
@@ -642,6 +736,11 @@ class Counter {
     extent.each = each;
     extent.begin = std::min(extent.begin, static_cast<uint64_t>(std::max<__int128>(first, 0)));
     extent.end = std::max(extent.end, static_cast<uint64_t>(std::clamp<__int128>(last, 0, buffer.length)));
+    const bool is_inside = bounds.is_known() && first >= 0 && last <= buffer.length;
+    if (!arguments_.finds_overwritten || !writes || !is_inside) return true;
+    if (const std::optional<Form> form = form_of(offset))
+      if (const std::optional<Form::Steps> steps = form->steps(trips_))
+        overwritten_.add(buffer.binding, size, *steps);
     return true;
   }
 
@@ -702,6 +801,7 @@ class Counter {
       counts.bytes->written += bytes_of(binding, true);
     }
     counts.ranges = ranges();
+    counts.overwritten = overwritten_.ranges();
     return counts;
   }
 
@@ -760,6 +860,8 @@ class Counter {
   Registers registers_;
   Tally tally_;
   std::map<Site, Extent> extents_;
+  Overwritten overwritten_;
+  std::vector<Form> forms_;  // of scalars
   bool has_unknown_accesses_ = false;
   bool has_few_workgroups_ = false;
   std::array<uint64_t, kMaxDimensions> trips_;  // 0: not known yet

@@ -29,6 +29,7 @@ struct KernelArguments {
                                                std::span<const std::optional<int64_t>> integers) = nullptr;
   // Instructions that are followed at the most: 20 million take a second.
   uint64_t max_steps = 4'000'000;
+  bool finds_overwritten = false;  // see KernelCounts
 };
 
 // Of all workgroups together.
@@ -54,6 +55,10 @@ struct KernelCounts {
     auto operator<=>(const Range&) const = default;
   };
   std::vector<Range> ranges;
+  // With KernelArguments::finds_overwritten, and if `bytes` is there: ranges that are not empty and do not
+  // meet, by binding, then by offset. A run of all workgroups that does not fail writes each of their bytes.
+  // There may be more such bytes. `ranges` are then right for registers that wrap, too.
+  std::vector<Range> overwritten;
 };
 
 // The function must have passed the verifier. UNIMPLEMENTED: the counts depend on data or are not known; the

@@ -82,6 +82,7 @@ Scalar scalar_of(int64_t value, const Scalar& a, const Scalar& b) {
   if (!a.is_known || !b.is_known) return unknown_scalar();
   Scalar result = constant_scalar(value);
   result.varies = a.varies | b.varies;
+  result.may_wrap = a.may_wrap || b.may_wrap;
   result.is_linear = result.varies == 0;
   return result;
 }
