@@ -100,8 +100,8 @@ struct Part {
       expected.help_at = std::max(now, others) + duration(first_left, end_left, mean.value()) / (threads - 1);
     return expected;
   }
-  // Called after a tile has run. `help`: the time of other threads. Pieces of loops that threads share take longer
-  // together than alone, so what is known of such a tile stays.
+  // Called after a tile has run. `help`: the time of other threads. Pieces of loops that threads share take
+  // longer together than alone, so what is known of such a tile stays.
   void end_tile(const Tile& tile, uint64_t nanoseconds, uint64_t help) {
     const uint64_t count = tile.last - tile.first;
     if (help != 0) nanoseconds = duration(tile.first, tile.last, (nanoseconds + help) / count);
@@ -346,9 +346,9 @@ LoopSharing::LoopSharing(const halyard_command_dispatch_t& command,
       facts_(facts),
       execution_(execution) {}
 
-// The number of the next of `left` pieces that this thread runs before it asks for help; 0: help comes before a piece
-// could end. All of them if help comes too late to gain much, because each call of the loop's body may pack again
-// what it reads.
+// The number of the next of `left` pieces that this thread runs before it asks for help; 0: help comes before
+// a piece could end. All of them if help comes too late to gain much, because each call of the loop's body
+// may pack again what it reads.
 uint64_t LoopSharing::pieces_before_help(uint64_t left, uint64_t pieces, uint64_t each) const {
   const uint64_t now = nanoseconds_now();
   if (expected_.help_at == kNow || expected_.help_at + each < now)

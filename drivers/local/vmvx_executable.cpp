@@ -190,8 +190,8 @@ const DispatchAccesses* VmvxExecutable::accesses(const halyard_command_dispatch_
     std::optional<DispatchAccesses> found;
     if (counts && counts->bytes) {
       found.emplace();
-      for (const vm::KernelCounts::Range& range : counts->ranges)
-        if (!range.writes) found->reads.push_back({range.binding, {range.begin, range.end}});
+      for (const vm::KernelCounts::Range& range : counts->inputs)
+        found->reads.push_back({range.binding, {range.begin, range.end}});
       for (const vm::KernelCounts::Range& range : counts->overwritten)
         found->overwrites.push_back({range.binding, {range.begin, range.end}});
     }

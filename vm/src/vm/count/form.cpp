@@ -26,7 +26,7 @@ bool Form::add(const Term& term) {
     at->factor += term.factor;
     if (at->factor == 0) {
       std::move(at + 1, end, at);
-      --count_;
+      terms_[--count_] = {};
       return true;
     }
     return at->factor > -kMaxNumber && at->factor < kMaxNumber;
@@ -50,6 +50,25 @@ std::optional<Form> Form::of(const Scalar& scalar) {
     if (!product_fits(slope, 1, ignored) || !form.add({d, 1, slope})) return {};
   }
   return form;
+}
+
+uint32_t Form::dimensions() const {
+  uint32_t all = 0;
+  for (const Term& term : std::span(terms_).first(count_)) all |= 1u << term.dimension;
+  return all;
+}
+
+Form Form::along(uint32_t dimensions) const {
+  Form part;
+  for (const Term& term : std::span(terms_).first(count_))
+    if (dimensions >> term.dimension & 1) part.terms_[part.count_++] = term;
+  return part;
+}
+
+Form Form::without(uint32_t dimensions) const {
+  Form part = along(~dimensions);
+  part.constant_ = constant_;
+  return part;
 }
 
 std::optional<Form> Form::times(int64_t factor) const {

@@ -24,6 +24,13 @@ class Form {
   std::optional<Form> quotient(int64_t divisor) const;
   std::optional<Form> remainder(int64_t divisor) const;
 
+  int64_t first() const { return constant_; }  // in the first iterations
+  uint32_t dimensions() const;                 // along which it varies: bit d
+  // The part that varies along these dimensions, from 0, and the rest.
+  Form along(uint32_t dimensions) const;
+  Form without(uint32_t dimensions) const;
+  bool operator==(const Form&) const = default;
+
   // The number is the sum of `begin` and, for each step, a multiple of `stride` from 0 to `trips` - 1 times;
   // in all iterations together, each combination of multiples occurs.
   struct Step {
@@ -44,6 +51,7 @@ class Form {
     int dimension = 0;
     int64_t divisor = 1;
     int64_t factor = 0;
+    bool operator==(const Term&) const = default;
   };
   static constexpr size_t kMaxTerms = 12;
 
@@ -51,7 +59,8 @@ class Form {
 
   int64_t constant_ = 0;
   size_t count_ = 0;
-  std::array<Term, kMaxTerms> terms_ = {};  // by dimension, then divisor; no factor is 0
+  // By dimension, then divisor; no factor is 0. Those behind the last are as at the start.
+  std::array<Term, kMaxTerms> terms_ = {};
 };
 
 }  // namespace halyard::vm

@@ -18,6 +18,7 @@
 #include "vm/count/instructions.h"
 #include "vm/count/loops.h"
 #include "vm/count/overwritten.h"
+#include "vm/count/own_writes.h"
 #include "vm/count/scalar.h"
 
 namespace halyard::vm {
@@ -29,6 +30,8 @@ constexpr uint32_t kGrid = (1u << kGridDimensions) - 1;
 // Up to so many workgroups are followed one by one only to know the ranges of addresses.
 constexpr uint64_t kFewWorkgroups = 256;
 constexpr size_t kMaxForms = 1 << 16;
+constexpr uint64_t kMaxRuns = 1 << 16;  // of bytes that are overwritten
+constexpr uint64_t kMaxOwnChecks = 512;
 constexpr size_t kFirstInteger = 3;  // integers of a workgroup: id, size, count
 
 // A 32-bit register, or half of a pair. Both halves of a pair hold its scalar.
@@ -134,7 +137,9 @@ class Counter {
   bool count_grid(const std::array<bool, kGridDimensions>& walked) {
     std::ranges::fill(tally_, 0);
     extents_.clear();
+    inputs_.clear();
     overwritten_.clear();
+    own_checks_ = 0;
     has_unknown_accesses_ = false;
     for (NaturalLoop& loop : loops_) loop.is_uniform = true;
     depth_ = kGridDimensions;
@@ -161,6 +166,7 @@ class Counter {
                        const std::array<bool, kGridDimensions>& walked) {
     using Kind = Reference::Kind;
     forms_.clear();
+    own_writes_.clear();
     registers_.slots.assign(std::max<size_t>(function_.value_registers, 9), {});
     registers_.refs.assign(std::max<size_t>(function_.ref_registers, 3), {});
     registers_.refs[0] = {.kind = Kind::memory, .length = arguments_.local_memory, .has_known_length = true};
@@ -303,6 +309,7 @@ class Counter {
       const Registers before = registers_;
       const Tally tally_before = tally_;
       const Overwritten::Mark mark = overwritten_.mark();
+      const OwnWrites::Mark own_mark = own_writes_.mark();
       const int depth = depth_;
       const int quiet = quiet_;
       const uint32_t bit = 1u << depth;
@@ -313,6 +320,7 @@ class Counter {
       if (!(failed_along_ & bit)) return end;
       loop.is_uniform = false;
       overwritten_.go_back(mark);
+      own_writes_.go_back(own_mark);
       registers_ = before;
       tally_ = tally_before;
     }
@@ -324,6 +332,7 @@ class Counter {
 
   End try_loop(const NaturalLoop& loop, const Registers& before, const Tally& tally_before) {
     const int dimension = depth_++;
+    const OwnWrites::Mark own_mark = own_writes_.mark();
     trips_[static_cast<size_t>(dimension)] = 0;
     // First pass: what each register becomes in one iteration.
     begin_iteration(loop, dimension);
@@ -379,6 +388,7 @@ class Counter {
       }
       tally_[i] = total;
     }
+    own_writes_.end_loop(own_mark, dimension, trips_);
     registers_ = std::move(second.registers_at_test);
     end_dimension(dimension, second.trips);
     move(second.exit_moves);
@@ -726,8 +736,7 @@ class Counter {
       has_unknown_accesses_ = true;
       return true;
     }
-    Bounds bounds = offset.is_linear ? bounds_of(offset) : offset.bounds;
-    if (offset.may_wrap) bounds = {};
+    const Bounds bounds = offset.is_linear ? bounds_of(offset) : offset.bounds;
     if (!bounds.is_known() && (offset.varies & kGrid) && has_few_workgroups_)
       return fail("the addresses of workgroups differ", offset.varies & kGrid);
     const __int128 first = bounds.is_known() ? bounds.low : 0;
@@ -736,12 +745,30 @@ class Counter {
     extent.each = each;
     extent.begin = std::min(extent.begin, static_cast<uint64_t>(std::max<__int128>(first, 0)));
     extent.end = std::max(extent.end, static_cast<uint64_t>(std::clamp<__int128>(last, 0, buffer.length)));
-    const bool is_inside = bounds.is_known() && first >= 0 && last <= buffer.length;
-    if (!arguments_.finds_overwritten || !writes || !is_inside) return true;
-    if (const std::optional<Form> form = form_of(offset))
-      if (const std::optional<Form::Steps> steps = form->steps(trips_))
-        overwritten_.add(buffer.binding, size, *steps);
+    if (arguments_.finds_overwritten) note({index, buffer.binding, writes}, buffer, offset, bounds, size);
     return true;
+  }
+
+  // What Overwritten, OwnWrites and the inputs need to know of an access.
+  void note(const Site& site, const Reference& buffer, const Scalar& offset, const Bounds& bounds,
+            uint64_t size) {
+    const bool is_inside = bounds.is_known() && !offset.may_wrap && bounds.low >= 0 &&
+                           __int128{bounds.high} + size <= buffer.length;
+    const std::optional<Form> form = is_inside ? form_of(offset) : std::nullopt;
+    if (site.writes) {
+      const std::optional<Form::Steps> steps = form ? form->steps(trips_) : std::nullopt;
+      if (!steps) return;
+      overwritten_.add(buffer.binding, size, *steps);
+      own_writes_.add(buffer.binding, size, *form);
+      return;
+    }
+    if (form && own_writes_.has(buffer.binding) && own_checks_ < kMaxOwnChecks) {
+      ++own_checks_;
+      if (own_writes_.cover(buffer.binding, size, *form, trips_)) return;
+    }
+    Extent& extent = inputs_[site];
+    extent.begin = is_inside ? std::min(extent.begin, static_cast<uint64_t>(bounds.low)) : 0;
+    extent.end = is_inside ? std::max(extent.end, static_cast<uint64_t>(bounds.high) + size) : buffer.length;
   }
 
   bool call(const Instruction& at) {
@@ -800,14 +827,15 @@ class Counter {
       counts.bytes->read += bytes_of(binding, false);
       counts.bytes->written += bytes_of(binding, true);
     }
-    counts.ranges = ranges();
-    counts.overwritten = overwritten_.ranges();
+    counts.ranges = ranges(extents_);
+    counts.overwritten = overwritten_.ranges().value_or(std::vector<KernelCounts::Range>());
+    counts.inputs = ranges(inputs_);
     return counts;
   }
 
-  std::vector<KernelCounts::Range> ranges() const {
+  static std::vector<KernelCounts::Range> ranges(const std::map<Site, Extent>& extents) {
     std::vector<KernelCounts::Range> all;
-    for (const auto& [site, extent] : extents_)
+    for (const auto& [site, extent] : extents)
       if (extent.begin < extent.end) all.push_back({site.binding, site.writes, extent.begin, extent.end});
     std::ranges::sort(all);
     std::vector<KernelCounts::Range> merged;
@@ -860,7 +888,10 @@ class Counter {
   Registers registers_;
   Tally tally_;
   std::map<Site, Extent> extents_;
-  Overwritten overwritten_;
+  std::map<Site, Extent> inputs_;
+  Overwritten overwritten_{kMaxRuns};
+  OwnWrites own_writes_;
+  uint64_t own_checks_ = 0;
   std::vector<Form> forms_;  // of scalars
   bool has_unknown_accesses_ = false;
   bool has_few_workgroups_ = false;

@@ -57,8 +57,11 @@ struct KernelCounts {
   std::vector<Range> ranges;
   // With KernelArguments::finds_overwritten, and if `bytes` is there: ranges that are not empty and do not
   // meet, by binding, then by offset. A run of all workgroups that does not fail writes each of their bytes.
-  // There may be more such bytes. `ranges` are then right for registers that wrap, too.
+  // There may be more such bytes.
   std::vector<Range> overwritten;
+  // Likewise: all bytes that a workgroup may read before it has written them itself, and perhaps others.
+  // `ranges` are for estimates; these are right for registers that wrap, too.
+  std::vector<Range> inputs;
 };
 
 // The function must have passed the verifier. UNIMPLEMENTED: the counts depend on data or are not known; the

@@ -48,11 +48,11 @@ void Overwritten::Box::lengthen() {
   }
 }
 
-uint64_t Overwritten::Box::runs() const {
+uint64_t Overwritten::Box::runs(uint64_t most) const {
   uint64_t product = 1;
   for (const Dimension& dimension : dimensions) {
     if (dimension.stride == 0) break;
-    if (dimension.trips > kMaxRuns || (product *= dimension.trips) > kMaxRuns) return UINT64_MAX;
+    if (dimension.trips > most || (product *= dimension.trips) > most) return UINT64_MAX;
   }
   return product;
 }
@@ -66,7 +66,7 @@ void Overwritten::Box::list(size_t dimension, uint64_t at, std::vector<Range>& t
     list(dimension + 1, at + i * dimensions[dimension].stride, to);
 }
 
-std::vector<Range> Overwritten::ranges() const {
+std::optional<std::vector<Range>> Overwritten::ranges() const {
   std::vector<Box> boxes = boxes_;
   // Longer runs may let boxes repeat alike that did not before.
   for (size_t before = boxes.size() + 1; before != boxes.size();) {
@@ -86,7 +86,11 @@ std::vector<Range> Overwritten::ranges() const {
   }
   std::vector<Range> listed;
   for (const Box& box : boxes)
-    if (box.runs() <= kMaxRuns - std::min<uint64_t>(listed.size(), kMaxRuns)) box.list(0, box.begin, listed);
+    if (box.runs(max_runs_) <= max_runs_ - listed.size()) {
+      box.list(0, box.begin, listed);
+    } else {
+      return {};
+    }
   join(listed);
   return listed;
 }

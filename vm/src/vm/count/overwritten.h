@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "vm/count/form.h"
@@ -17,14 +18,16 @@ class Overwritten {
  public:
   using Mark = size_t;
 
+  // `max_runs`: of a box, and of all that are listed.
+  explicit Overwritten(uint64_t max_runs) : max_runs_(max_runs) {}
   void clear() { boxes_.clear(); }
   Mark mark() const { return boxes_.size(); }
   // Removes what was added since the mark.
   void go_back(Mark mark) { boxes_.resize(mark); }
   // `size` bytes at each of the offsets, which are in the binding.
   void add(uint32_t binding, uint64_t size, const Form::Steps& offsets);
-  // See KernelCounts::overwritten. Leaves bytes out if there would be too many ranges.
-  std::vector<KernelCounts::Range> ranges() const;
+  // See KernelCounts::overwritten. No value: there would be too many ranges.
+  std::optional<std::vector<KernelCounts::Range>> ranges() const;
 
  private:
   struct Dimension {
@@ -45,13 +48,13 @@ class Overwritten {
     }
     // Makes the run longer while the next run meets it.
     void lengthen();
-    uint64_t runs() const;  // or a number above kMaxRuns
+    uint64_t runs(uint64_t most) const;  // or a number above `most`
     void list(size_t dimension, uint64_t at, std::vector<KernelCounts::Range>& to) const;
   };
 
   static constexpr size_t kMaxBoxes = 1 << 14;
-  static constexpr uint64_t kMaxRuns = 1 << 16;  // of a box, and of all that are listed
 
+  uint64_t max_runs_;
   std::vector<Box> boxes_;
 };
 
