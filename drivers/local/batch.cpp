@@ -299,9 +299,7 @@ class Batch {
 Helpers helpers_for(const Load& load, const Execution& execution) {
   if (!execution.thread_pool || execution.thread_pool->limit() == 1) return {0, HALYARD_SHARING_ONE_THREAD};
   if (load.pieces == 1) return {0, HALYARD_SHARING_ONE_WORKGROUP};
-  const uint64_t least =
-      execution.team && execution.team->looking_threads() != 0 ? kWorthJoining : kWorthHelping;
-  const uint64_t worth = std::min<uint64_t>((load.cost - load.longest) / least, load.pieces - 1);
+  const uint64_t worth = std::min<uint64_t>((load.cost - load.longest) / kWorthHelping, load.pieces - 1);
   if (worth == 0) return {0, HALYARD_SHARING_TOO_SHORT};
   // Sharing has a cost: threads may have to be woken, and data moves between the caches of threads.
   if (!execution.team && load.saving(execution.thread_pool->limit()) < kWorthSharing)
