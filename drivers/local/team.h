@@ -28,8 +28,6 @@ class Team {
 
   // The number of threads that would help now. Thread-safe.
   uint32_t spare_threads() const;
-  // The number of threads of the team that look for work.
-  uint32_t looking_threads() const { return looking_.load(std::memory_order_relaxed); }
   // Calls `work(data, role)` on this thread and on at most `helpers` others at the same time. Returns when
   // all calls that have begun have returned. `work` returns when nothing is left to do. Thread-safe; may be
   // called within `work`.
