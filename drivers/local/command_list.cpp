@@ -19,6 +19,8 @@ namespace {
 
 // A longer run of commands is split into several batches.
 constexpr size_t kMaxInBatch = 32;
+// Executions after which fills are looked at: in about as many the looking is repaid.
+constexpr uint32_t kWorthLooking = 32;
 
 const halyard_command_t* command_at(const uint8_t* bytes) {
   return reinterpret_cast<const halyard_command_t*>(bytes);
@@ -108,13 +110,11 @@ void CommandList::foresee() const {
   }
 }
 
-// A list that is executed once is not worth looking at.
 const PartialFills* CommandList::partial_fills(const BindingTable& table) const {
   FillState state = fill_state_.load(std::memory_order_acquire);
-  if (state == FillState::never_executed &&
-      fill_state_.compare_exchange_strong(state, FillState::executed, std::memory_order_acquire))
+  if (state == FillState::unknown && executions_.fetch_add(1, std::memory_order_relaxed) < kWorthLooking)
     return nullptr;
-  if (state == FillState::executed &&
+  if (state == FillState::unknown &&
       fill_state_.compare_exchange_strong(state, FillState::looking, std::memory_order_acquire)) {
     try {
       fills_ = PartialFills::find(commands_);

@@ -43,8 +43,9 @@ class CommandList {
   std::span<const uint8_t> commands_;
   const bool is_one_shot_;
   mutable Cost cost_;  // of the last execution
-  enum class FillState : uint8_t { never_executed, executed, looking, known };
-  mutable std::atomic<FillState> fill_state_ = FillState::never_executed;
+  enum class FillState : uint8_t { unknown, looking, known };
+  mutable std::atomic<FillState> fill_state_ = FillState::unknown;
+  mutable std::atomic<uint32_t> executions_ = 0;       // until then
   mutable std::unique_ptr<const PartialFills> fills_;  // set once it is known; may be null
 };
 

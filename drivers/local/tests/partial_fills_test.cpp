@@ -16,6 +16,7 @@ using local::PartialFills;
 constexpr uint32_t kWords = 64 << 10;
 constexpr uint64_t kBytes = 4 * uint64_t{kWords};
 constexpr uint32_t kPattern = 0x04030201;
+constexpr int kExecutions = 36;  // the fills are looked at after 32
 
 // A loop over words i from `constant 0` on, as many as constant 1 says. %i18:19 is the index, %i22 is i as 32
 // bits.
@@ -89,7 +90,7 @@ class PartialFillsTest : public KernelTest {
   // Executes the list several times. Before each, the words of the memory are `before`.
   void expect(List list, const std::vector<halyard_binding_t>& table, Memory memory,
               const std::vector<uint32_t>& expected) {
-    for (uint32_t round = 0; round < 4; ++round) {
+    for (uint32_t round = 0; round < kExecutions; ++round) {
       auto* const words = reinterpret_cast<uint32_t*>(bytes(memory));
       std::fill_n(words, expected.size(), 0xAAAAAAAA + round);
       EXPECT_OK(run(execute_operation(list, table)));
@@ -133,7 +134,7 @@ TEST_P(PartialFillsTest, CountFromTheirTarget) {
   std::iota(expected.begin() + 1024, expected.begin() + 1024 + kWords, 0);
   std::fill_n(expected.begin(), 1024, 0xAAAAAAAA);
   List list = finish(recording);
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < kExecutions; ++round) {
     std::fill_n(reinterpret_cast<uint32_t*>(bytes(memory)), 2 * kWords, 0xAAAAAAAA);
     EXPECT_OK(run(execute_operation(list, {})));
     ASSERT_EQ(content<uint32_t>(memory, expected.size()), expected);
@@ -155,7 +156,7 @@ TEST_P(PartialFillsTest, WriteWholePatterns) {
     for (uint64_t i = 0; i < kBytes; ++i) expected[i] = static_cast<uint8_t>(kPattern >> (8 * (i % size)));
     for (uint32_t i = 0; i < kWords - 1000; ++i) std::memcpy(&expected[2 + 4 * uint64_t{i}], &i, 4);
     List list = finish(recording);
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < kExecutions; ++round) {
       std::memset(bytes(memory), 0x77, kBytes);
       EXPECT_OK(run(execute_operation(list, {})));
       ASSERT_EQ(content<uint8_t>(memory, kBytes), expected) << size;
@@ -259,7 +260,7 @@ TEST_P(PartialFillsTest, AreCompletedAfterAFailure) {
                                   .dispatch(command(failing_writer(), d));
   EXPECT_EQ(rests(recording), (Rests{{{0, 400}, {kBytes - 400, kBytes}}}));
   List list = finish(recording);
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < kExecutions; ++round) {
     std::memset(bytes(memory), 0xAA, kBytes);
     EXPECT_CODE(OUT_OF_RANGE, run(execute_operation(list, {})));
     const auto words = content<uint32_t>(memory, kWords);
@@ -284,7 +285,7 @@ TEST_P(PartialFillsTest, AreCompletedOnlyIfTheirDispatchHasNotRun) {
     if (!is_before) recording.dispatch(command(failing, fails));
     EXPECT_EQ(rests(recording), Rests{{}});
     List list = finish(recording);
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < kExecutions; ++round) {
       std::memset(bytes(memory), 0xAA, kBytes);
       EXPECT_CODE(OUT_OF_RANGE, run(execute_operation(list, {})));
       EXPECT_EQ(content<uint32_t>(memory, kWords),
@@ -316,7 +317,7 @@ TEST_P(PartialFillsTest, HoldForTheTableOfEachExecution) {
     EXPECT_EQ(content<uint32_t>(seen, 1024), std::vector<uint32_t>(1024, expected));
     EXPECT_EQ(reinterpret_cast<uint32_t*>(bytes(memory))[table[0].offset / 4 + 77], 77U);
   };
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < kExecutions; ++round) {
     expect_seen({{first, 0, kBytes}, {second, 0, kBytes}}, first, 2);
     expect_seen({{first, 0, kBytes}, {first, 0, kBytes}}, first, kPattern);
     expect_seen({{first, kBytes, kBytes}, {first, 0, kBytes}}, first, 1);
@@ -340,7 +341,7 @@ TEST_P(PartialFillsTest, FindMemoryThatIsKnownTwice) {
                                   .barrier()
                                   .dispatch(command(writer(), d));
   List list = finish(recording);
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < kExecutions; ++round) {
     words.fill(0xAAAAAAAA);
     EXPECT_OK(run(execute_operation(list, {})));
     EXPECT_EQ(content<uint32_t>(seen, 1024), std::vector<uint32_t>(1024, kPattern));
@@ -361,7 +362,7 @@ TEST_P(PartialFillsTest, ConcurrentExecutions) {
     std::vector<std::thread> threads;
     for (Memory memory : memories)
       threads.emplace_back([&, memory] {
-        for (int i = 0; i < 3; ++i) EXPECT_OK(run(execute_operation(list, {{memory, 0, kBytes}})));
+        for (int i = 0; i < 14; ++i) EXPECT_OK(run(execute_operation(list, {{memory, 0, kBytes}})));
       });
     for (std::thread& thread : threads) thread.join();
     for (Memory memory : memories) {
@@ -379,7 +380,8 @@ TEST_P(PartialFillsTest, OfMemoryWithoutBytesFail) {
   const Dispatch d = over(0, kWords, {range(unborn, 0, kBytes)});
   List list = finish(
       Recording().fill(range(unborn, 0, kBytes), kPattern, 4).barrier().dispatch(command(writer(), d)));
-  for (int round = 0; round < 3; ++round) EXPECT_CODE(FAILED_PRECONDITION, run(execute_operation(list, {})));
+  for (int round = 0; round < kExecutions; ++round)
+    EXPECT_CODE(FAILED_PRECONDITION, run(execute_operation(list, {})));
   EXPECT_OK(signal(never, 1));
   EXPECT_OK(outcome(completion));
   expect(list, {}, unborn, filled_but(0, kWords));
