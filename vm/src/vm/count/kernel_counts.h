@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "vm/count/binding_range.h"
 #include "vm/module/bytecode_module.h"
 
 namespace halyard::vm {
@@ -47,13 +48,7 @@ struct KernelCounts {
   std::optional<Bytes> bytes;
   // If `bytes` is there: the ranges of bindings that are accessed, by binding, then reads before writes, then
   // by offset. Ranges that meet are one; an access that leaves gaps counts with its whole range.
-  struct Range {
-    uint32_t binding = 0;
-    bool writes = false;
-    uint64_t begin = 0;  // bytes
-    uint64_t end = 0;
-    auto operator<=>(const Range&) const = default;
-  };
+  using Range = BindingRange;
   std::vector<Range> ranges;
   // With KernelArguments::finds_overwritten, and if `bytes` is there: ranges that are not empty and do not
   // meet, by binding, then by offset. A run of all workgroups that does not fail writes each of their bytes.

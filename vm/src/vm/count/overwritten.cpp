@@ -8,7 +8,7 @@ namespace halyard::vm {
 
 namespace {
 
-using Range = KernelCounts::Range;
+using Range = BindingRange;
 
 // Sorts ranges and joins those that meet.
 void join(std::vector<Range>& ranges) {

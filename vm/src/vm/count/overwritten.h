@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "vm/count/binding_range.h"
 #include "vm/count/form.h"
-#include "vm/count/kernel_counts.h"
 
 namespace halyard::vm {
 
@@ -27,7 +27,7 @@ class Overwritten {
   // `size` bytes at each of the offsets, which are in the binding.
   void add(uint32_t binding, uint64_t size, const Form::Steps& offsets);
   // See KernelCounts::overwritten. No value: there would be too many ranges.
-  std::optional<std::vector<KernelCounts::Range>> ranges() const;
+  std::optional<std::vector<BindingRange>> ranges() const;
 
  private:
   struct Dimension {
@@ -49,7 +49,7 @@ class Overwritten {
     // Makes the run longer while the next run meets it.
     void lengthen();
     uint64_t runs(uint64_t most) const;  // or a number above `most`
-    void list(size_t dimension, uint64_t at, std::vector<KernelCounts::Range>& to) const;
+    void list(size_t dimension, uint64_t at, std::vector<BindingRange>& to) const;
   };
 
   static constexpr size_t kMaxBoxes = 1 << 14;
