@@ -14,6 +14,7 @@
 #include "bytes.h"
 #include "estimate.h"
 #include "halyard/driver/trace.hpp"
+#include "partial_fills.h"
 #include "perform.h"
 #include "team.h"
 
@@ -39,6 +40,7 @@ struct Part {
   const LoopSharing::Loop* loop = nullptr;
   WorkgroupCount count = {1, 1, 1};
   bool is_counted = false;          // a dispatch whose workgroups are known
+  WorkgroupCosts* costs = nullptr;  // of its workgroups; null: only their mean is known
   uint64_t total = 1;               // workgroups, or pieces of a fill or a loop
   uint64_t most = UINT64_MAX;       // of them in a tile
   std::atomic<uint64_t> next = 0;   // the first of them that is not taken
@@ -54,6 +56,7 @@ struct Part {
   void divide(const WorkgroupCount& workgroups, uint64_t first) {
     is_counted = true;
     count = workgroups;
+    costs = dispatch().executable->workgroup_costs(dispatch().function, local::total(workgroups));
     divide(local::total(workgroups), first);
   }
   void divide(uint64_t pieces, uint64_t first) {
@@ -70,18 +73,41 @@ struct Part {
     } while (!next.compare_exchange_weak(tile.first, tile.last, std::memory_order_relaxed));
     return true;
   }
-  // Called before a tile runs. Returns when the first of the other threads will probably look for work, for
-  // LoopSharing: it runs the tile that was taken before those of all others.
-  uint64_t begin_tile(const Tile& tile, const Cost& each, uint32_t threads) {
-    const uint64_t own = each.is_known() ? nanoseconds_now() + cost_of(each.value(), tile.last - tile.first)
-                                         : LoopSharing::kNow;
+  // The expected duration of workgroups [first, last), if the kernel has run before.
+  uint64_t duration(uint64_t first, uint64_t last, uint64_t mean) const {
+    if (!costs) return cost_of(mean, last - first);
+    uint64_t sum = 0;
+    for (; first < last; ++first)
+      sum += std::min(costs->of(first).is_known() ? costs->of(first).value() : mean, kMaxCost);
+    return sum;
+  }
+  // Called before a tile runs. Returns what LoopSharing expects: the first of the other threads runs the tile
+  // that was taken before those of all others, then its share of those that are left.
+  LoopSharing::Expected begin_tile(const Tile& tile, const Cost& mean, uint32_t threads) {
+    const uint64_t now = nanoseconds_now();
+    const uint64_t own = mean.is_known() ? duration(tile.first, tile.last, mean.value()) : 0;
     const uint32_t number = tiles.fetch_add(1, std::memory_order_relaxed);
     const uint32_t before = std::min<uint32_t>(threads - 1, busy_until.size());
     const auto at = [&](uint32_t of) -> std::atomic<uint64_t>& { return busy_until[of % busy_until.size()]; };
     const uint64_t others = at(number - before).load(std::memory_order_relaxed);
-    at(number).store(own, std::memory_order_relaxed);
-    const bool is_last = next.load(std::memory_order_relaxed) >= end.load(std::memory_order_relaxed);
-    return is_last ? others : LoopSharing::kNever;
+    at(number).store(own != 0 ? now + own : LoopSharing::kNow, std::memory_order_relaxed);
+    LoopSharing::Expected expected = {.workgroup = own / (tile.last - tile.first), .help_at = others};
+    const uint64_t first_left = next.load(std::memory_order_relaxed);
+    const uint64_t end_left = end.load(std::memory_order_relaxed);
+    if (first_left >= end_left) return expected;
+    expected.help_at = LoopSharing::kNever;
+    if (own != 0)
+      expected.help_at = std::max(now, others) + duration(first_left, end_left, mean.value()) / (threads - 1);
+    return expected;
+  }
+  // Called after a tile has run. `help`: the time of other threads. Pieces of loops that threads share take
+  // longer together than alone, so what is known of such a tile stays.
+  void end_tile(const Tile& tile, uint64_t nanoseconds, uint64_t help) {
+    const uint64_t count = tile.last - tile.first;
+    if (help != 0) nanoseconds = duration(tile.first, tile.last, (nanoseconds + help) / count);
+    spent.fetch_add(nanoseconds, std::memory_order_relaxed);
+    if (!costs || help != 0) return;
+    for (uint64_t i = tile.first; i < tile.last; ++i) costs->of(i).learn(nanoseconds / count + 1);
   }
 };
 
@@ -117,9 +143,11 @@ class Batch {
             .learn(part.spent / part.total + 1);
     return {};
   }
-  // For a batch that is a loop. Returns the number of pieces that have run, the first ones.
-  uint64_t run_loop() {
+  // For a batch that is a loop. Returns the number of pieces that have run, the first ones. Adds the time of
+  // the helpers to `help`, in nanoseconds.
+  uint64_t run_loop(uint64_t& help) {
     run_parts();
+    help += parts_[0].spent.load(std::memory_order_relaxed);
     return parts_[0].next.load(std::memory_order_relaxed);
   }
 
@@ -175,7 +203,7 @@ class Batch {
     const halyard_command_dispatch_t& command = part.dispatch();
     HALYARD_TRY(make_ready(command, execution_));
     const std::optional<kit::TraceDispatch> facts = describe(command, part.count, execution_);
-    const Stopwatch watch(true);
+    Stopwatch watch(true);
     kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
     const bool is_one = part.total == 1;
     span.set_sharing(is_one ? HALYARD_SHARING_ONE_WORKGROUP : HALYARD_SHARING_SHARED, is_one ? 1 : threads());
@@ -187,15 +215,21 @@ class Batch {
     const Cost& cost = command.executable->workgroup_cost(command.function);
     Tile tile = taken.value_or(Tile{});
     while (std::exchange(taken, std::nullopt) || part.take(tile, threads())) {
-      loops.expect_help(part.begin_tile(tile, cost, threads()));
+      loops.expect(part.begin_tile(tile, cost, threads()));
+      const Tile whole = tile;
       Status status = outcome_of([&] {
         return run_tile(**runner, command, part.count, tile, part.end, execution_, loops.get(), span);
       });
-      if (!status.ok()) failed(i, tile.first, std::move(status));
+      const uint64_t spent = watch.restart();
+      const uint64_t help = loops.take_help();
+      if (status.ok()) {
+        part.end_tile(whole, spent, help);
+      } else {
+        failed(i, tile.first, std::move(status));
+      }
       if (role == Role::owner && !std::exchange(has_asked_again_, true))
         execution_.thread_pool->wake_another();
     }
-    part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
     if (is_one) loops.report(span);
     return {};
   }
@@ -229,8 +263,10 @@ class Batch {
       span->set_dispatch(part.loop->facts);
       span->set_sharing(HALYARD_SHARING_SHARED, threads());
     }
+    const Stopwatch watch(true);
     for (Tile tile; stop_code(execution_.stop) == Code::OK && part.take(tile, threads());)
       part.loop->body(tile.first, tile.last, part.loop->data);
+    if (role == Role::helper) part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
   }
 
   // Records a failure. Later commands and workgroups are cancelled. Earlier ones still run, because they may
@@ -290,7 +326,8 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
   for (size_t i = 0; i < commands.size(); ++i) {
     Part& part = batch->parts()[i];
     part.command = commands[i];
-    if (commands[i]->kind == HALYARD_COMMAND_FILL) part.divide(pieces_of(*commands[i]), 0);
+    const bool is_partial = execution.partial_fills && execution.partial_fills->of(*commands[i]);
+    if (commands[i]->kind == HALYARD_COMMAND_FILL && !is_partial) part.divide(pieces_of(*commands[i]), 0);
     if (commands[i]->kind != HALYARD_COMMAND_DISPATCH || is_sequential(part.dispatch())) continue;
     // If the memory with the count has no bytes, the command reports that when it runs.
     const Result<WorkgroupCount> count = workgroups_now(part.dispatch(), execution);
@@ -307,13 +344,16 @@ LoopSharing::LoopSharing(const halyard_command_dispatch_t& command,
       facts_(facts),
       execution_(execution) {}
 
-// The number of the next pieces that this thread runs before it asks for help. Few calls of the loop's body,
-// each of which may pack what it reads again.
-uint64_t LoopSharing::pieces_before_help(uint64_t pieces, uint64_t each) const {
+// The number of the next of `left` pieces that this thread runs before it asks for help; 0: help comes before
+// a piece could end. All of them if help comes too late to gain much, because each call of the loop's body
+// may pack again what it reads.
+uint64_t LoopSharing::pieces_before_help(uint64_t left, uint64_t pieces, uint64_t each) const {
   const uint64_t now = nanoseconds_now();
-  if (help_at_ <= now) return std::clamp(pieces / 4, kAsksAgain / each, kAsksAgainAtMost / each);
-  const uint64_t until_then = (help_at_ - now) / each + 1;
-  return until_then >= pieces - pieces / 8 ? pieces : until_then;
+  if (expected_.help_at == kNow || expected_.help_at + each < now)
+    return std::clamp(left / 4, kAsksAgain / each, kAsksAgainAtMost / each);
+  const uint64_t until_then = expected_.help_at <= now ? 0 : expected_.help_at - now;
+  const bool is_too_late = until_then + cost_of(each, pieces) / 4 >= cost_of(each, left);
+  return is_too_late ? left : until_then / each;
 }
 
 const halyard_jit_sharing_t* LoopSharing::get() const {
@@ -342,7 +382,7 @@ std::optional<uint64_t> LoopSharing::share_rest(const Loop& loop, uint64_t first
   part.divide(pieces, first);
   part.most = most;
   threads_ = std::max(threads_, helpers.count + 1);
-  return batch->run_loop();
+  return batch->run_loop(help_);
 }
 
 // The duration of a piece is estimated from that of a workgroup, and measured as soon as pieces have run.
@@ -353,19 +393,24 @@ uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t piece
   const Loop loop = {self.kernel_, self.facts_, body, data};
   const Stopwatch watch(true);
   uint64_t done = 0;
-  uint64_t each = self.workgroup_.is_known() ? self.workgroup_.value() / pieces + 1 : 0;  // 0: not known
+  uint64_t each = self.expected_.workgroup / pieces;  // 0: not known
+  if (self.expected_.workgroup == 0 && self.workgroup_.is_known())
+    each = self.workgroup_.value() / pieces + 1;
   while (done < pieces && stop_code(stop) == Code::OK) {
     uint64_t step = 1;
     if (each != 0) {
       const uint64_t most = std::clamp<uint64_t>(kMostBetweenStops / each, 1, most_pieces);
       const Load rest = {cost_of(each, pieces - done), std::min(each, kMaxCost), pieces - done};
-      const bool may_get_help = rest.pieces > 1 && self.help_at_ != kNever;
-      const Helpers helpers = may_get_help ? helpers_for(rest, self.execution_) : Helpers();
+      const bool may_get_help = rest.pieces > 1 && self.expected_.help_at != kNever;
+      Helpers helpers = may_get_help ? helpers_for(rest, self.execution_) : Helpers();
+      uint64_t next = rest.pieces;
+      if (helpers.sharing == HALYARD_SHARING_NO_IDLE_THREAD) {
+        next = self.pieces_before_help(rest.pieces, pieces, each);
+        if (next == 0) helpers = {1, HALYARD_SHARING_SHARED};
+      }
       if (self.threads_ == 1 && may_get_help) self.sharing_ = helpers.sharing;
       if (helpers.count != 0)
         if (const auto run = self.share_rest(loop, done, pieces, most, rest, helpers, stop)) return *run;
-      const bool asks_again = helpers.sharing == HALYARD_SHARING_NO_IDLE_THREAD;
-      const uint64_t next = asks_again ? self.pieces_before_help(rest.pieces, each) : rest.pieces;
       step = std::clamp<uint64_t>(std::min(next, rest.pieces), 1, most);
     }
     body(done, done + step, data);

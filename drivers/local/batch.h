@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "command_cost.h"
 #include "execution.h"
@@ -44,10 +45,17 @@ class LoopSharing : private halyard_jit_sharing_t {
   // `facts`: for traces.
   LoopSharing(const halyard_command_dispatch_t& command, const std::optional<kit::TraceDispatch>& facts,
               const Execution& execution);
-  // When other threads will look for work: kNow, kNever (they will take workgroups), or by the clock. The
-  // loops of workgroups that run next ask for help then.
+  // For the workgroups that run next.
   static constexpr uint64_t kNow = 0, kNever = UINT64_MAX;
-  void expect_help(uint64_t nanoseconds) { help_at_ = nanoseconds; }
+  struct Expected {
+    uint64_t workgroup = 0;  // the duration of one, in nanoseconds; 0: not known
+    // When other threads will look for work, and loops ask for help: kNow, kNever (they will take
+    // workgroups), or by the clock.
+    uint64_t help_at = kNow;
+  };
+  void expect(const Expected& expected) { expected_ = expected; }
+  // The time of other threads in loops, in nanoseconds, since the last call of this.
+  uint64_t take_help() { return std::exchange(help_, 0); }
   // Null if the device has one thread.
   const halyard_jit_sharing_t* get() const;
   // Says in the trace how many threads have shared a loop, or why none have. Says nothing if there was no
@@ -58,7 +66,7 @@ class LoopSharing : private halyard_jit_sharing_t {
   static uint64_t share(const halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most_pieces,
                         void (*body)(uint64_t first, uint64_t last, void* data), void* data,
                         const uint32_t* stop);
-  uint64_t pieces_before_help(uint64_t pieces, uint64_t each) const;
+  uint64_t pieces_before_help(uint64_t left, uint64_t pieces, uint64_t each) const;
   std::optional<uint64_t> share_rest(const Loop& loop, uint64_t first, uint64_t pieces, uint64_t most,
                                      const Load& rest, const Helpers& helpers, const uint32_t* stop) const;
 
@@ -66,7 +74,8 @@ class LoopSharing : private halyard_jit_sharing_t {
   const Cost& workgroup_;
   const std::optional<kit::TraceDispatch>& facts_;
   const Execution& execution_;
-  uint64_t help_at_ = kNow;
+  Expected expected_;
+  mutable uint64_t help_ = 0;
   mutable uint32_t threads_ = 1;  // the most
   mutable uint32_t sharing_ = HALYARD_SHARING_UNKNOWN;
 };

@@ -41,11 +41,7 @@ Result<> transfer_file(const halyard_operation_transfer_file_t& transfer, Direct
   return {};
 }
 
-}  // namespace
-
-Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,
-              const Execution& execution) {
-  const std::span<uint8_t> bytes = HALYARD_TRY(resolve_to_write(target, execution));
+void fill_bytes(std::span<uint8_t> bytes, uint32_t pattern, uint32_t pattern_size) {
   // Eight bytes that repeat the pattern.
   uint64_t block = pattern;
   if (pattern_size == 1) block = (block & 0xFF) * 0x01010101;
@@ -53,7 +49,7 @@ Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_
   block |= block << 32;
   if (block == (block & 0xFF) * 0x0101010101010101) {
     if (!bytes.empty()) std::memset(bytes.data(), static_cast<int>(block & 0xFF), bytes.size());
-    return {};
+    return;
   }
   // Each copy doubles the bytes that are filled, up to a size that stays in the cache.
   constexpr size_t kMaxCopy = 16 << 10;
@@ -64,6 +60,21 @@ Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_
     std::memcpy(&bytes[filled], bytes.data(), size);
     filled += size;
   }
+}
+
+}  // namespace
+
+Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,
+              const Execution& execution) {
+  fill_bytes(HALYARD_TRY(resolve_to_write(target, execution)), pattern, pattern_size);
+  return {};
+}
+
+Result<> fill_parts(const halyard_command_fill_t& command, std::span<const ByteRange> parts,
+                    const Execution& execution) {
+  const std::span<uint8_t> bytes = HALYARD_TRY(resolve_to_write(command.target, execution));
+  for (const ByteRange& part : parts)
+    fill_bytes(bytes.subspan(part.begin, part.size()), command.pattern, command.pattern_size);
   return {};
 }
 

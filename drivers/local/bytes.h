@@ -5,11 +5,15 @@
 #include <cstdint>
 
 #include "execution.h"
+#include "range_set.h"
 
 namespace halyard::local {
 
 Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,
               const Execution& execution);
+// Fills ranges of the command's target, which are whole patterns and count from its first byte.
+Result<> fill_parts(const halyard_command_fill_t& command, std::span<const ByteRange> parts,
+                    const Execution& execution);
 Result<> update(const void* source, const halyard_range_t& target, const Execution& execution);
 Result<> copy(const halyard_range_t& source, const halyard_range_t& target, const Execution& execution);
 

@@ -47,9 +47,10 @@ uint64_t cost_of(const halyard_command_t& command) {
   }
 }
 
-void Load::add(const halyard_command_t& command) {
-  const uint64_t whole = cost_of(command);
-  const uint64_t count = std::min<uint64_t>(pieces_of(command), UINT32_MAX);
+void Load::add(const halyard_command_t& command, const PartialFills* fills) {
+  const PartialFills::Fill* const partial = fills ? fills->of(command) : nullptr;
+  const uint64_t whole = partial ? bytes_cost(partial->rest_bytes) : cost_of(command);
+  const uint64_t count = partial ? 1 : std::min<uint64_t>(pieces_of(command), UINT32_MAX);
   cost += whole;
   longest = std::max(longest, whole / count);
   pieces += count;

@@ -6,6 +6,7 @@
 
 #include "estimate.h"
 #include "halyard/driver.h"
+#include "partial_fills.h"
 
 namespace halyard::local {
 
@@ -25,7 +26,8 @@ struct Load {
   uint64_t longest = 0;  // of the most expensive piece
   uint64_t pieces = 0;
 
-  void add(const halyard_command_t& command);
+  // `fills`: of the list; may be null.
+  void add(const halyard_command_t& command, const PartialFills* fills);
   // The time that `threads` threads save, if all of them are awake.
   uint64_t saving(uint32_t threads) const {
     const uint64_t shared = std::max(longest, cost / threads) + kWorthHelping;

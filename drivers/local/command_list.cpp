@@ -2,12 +2,14 @@
 #include "command_list.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "batch.h"
 #include "command_cost.h"
 #include "dispatch.h"
 #include "kernel_runner.h"
+#include "partial_fills.h"
 #include "perform.h"
 #include "team.h"
 
@@ -17,6 +19,8 @@ namespace {
 
 // A longer run of commands is split into several batches.
 constexpr size_t kMaxInBatch = 32;
+// Executions after which fills are looked at: in about as many the looking is repaid.
+constexpr uint32_t kWorthLooking = 32;
 
 const halyard_command_t* command_at(const uint8_t* bytes) {
   return reinterpret_cast<const halyard_command_t*>(bytes);
@@ -27,7 +31,7 @@ Result<> execute_batch(std::span<const halyard_command_t* const> commands, const
   // dispatch() decides about a dispatch that is alone.
   if (commands.size() > 1 || commands[0]->kind != HALYARD_COMMAND_DISPATCH) {
     Load load;
-    for (const halyard_command_t* command : commands) load.add(*command);
+    for (const halyard_command_t* command : commands) load.add(*command, execution.partial_fills);
     if (const Helpers helpers = helpers_for(load, execution); helpers.count != 0)
       return share_out(commands, load.cost, helpers.count, execution);
   }
@@ -85,12 +89,12 @@ bool CommandList::visit_batches(Visit&& visit) const {
 
 // Estimates from the last durations of the kernels, because a list that is recorded again for each call has
 // no last duration.
-bool CommandList::is_worth_sharing(unsigned threads) const {
+bool CommandList::is_worth_sharing(unsigned threads, const PartialFills* fills) const {
   if (threads == 1 || (cost_.is_known() && cost_.value() < kWorthSharing)) return false;
   uint64_t saving = 0;
   return !visit_batches([&](std::span<const halyard_command_t* const> commands) {
     Load load;
-    for (const halyard_command_t* command : commands) load.add(*command);
+    for (const halyard_command_t* command : commands) load.add(*command, fills);
     saving += load.saving(threads);
     return saving < kWorthSharing;
   });
@@ -106,19 +110,43 @@ void CommandList::foresee() const {
   }
 }
 
+const PartialFills* CommandList::partial_fills(const BindingTable& table) const {
+  FillState state = fill_state_.load(std::memory_order_acquire);
+  if (state == FillState::unknown && executions_.fetch_add(1, std::memory_order_relaxed) < kWorthLooking)
+    return nullptr;
+  if (state == FillState::unknown &&
+      fill_state_.compare_exchange_strong(state, FillState::looking, std::memory_order_acquire)) {
+    try {
+      fills_ = PartialFills::find(commands_);
+    } catch (const std::bad_alloc&) {
+      // Every fill writes all of its bytes.
+    }
+    state = FillState::known;
+    fill_state_.store(state, std::memory_order_release);
+  }
+  return state == FillState::known && fills_ && fills_->hold_for(table) ? fills_.get() : nullptr;
+}
+
 Result<> CommandList::execute(const Execution& execution) const {
   if (execution.foresees) foresee();
+  Execution own = execution;
+  own.partial_fills = is_one_shot_ ? nullptr : partial_fills(execution.table);
+  const auto complete_fills = [&](const halyard_command_t* first, const halyard_command_t* last) {
+    if (own.partial_fills) own.partial_fills->complete(first, last, own);
+  };
   if (!execution.thread_pool) {
     for (size_t position = 0; position < commands_.size();) {
       const halyard_command_t* command = command_at(commands_.data() + position);
-      HALYARD_TRY(perform(*command, execution));
+      if (Result<> outcome = perform(*command, own); !outcome) {
+        complete_fills(command, command);
+        return outcome;
+      }
       position += command->size;
     }
     return {};
   }
   const Stopwatch watch(true);
-  Execution own = execution;
-  const bool is_shared = is_worth_sharing(execution.thread_pool->limit());
+  const bool is_shared = is_worth_sharing(execution.thread_pool->limit(), own.partial_fills);
   const ThreadPool::KeepAwake keep_awake(*execution.thread_pool, is_shared);
   const Team::Owned team =
       is_shared ? Team::create(*execution.thread_pool, *execution.nodes, expected_cost()) : nullptr;
@@ -126,6 +154,7 @@ Result<> CommandList::execute(const Execution& execution) const {
   Result<> outcome;
   visit_batches([&](std::span<const halyard_command_t* const> commands) {
     outcome = execute_batch(commands, own);
+    if (!outcome) complete_fills(commands.front(), commands.back());
     return outcome.has_value();
   });
   if (outcome) watch.record(cost_);

@@ -3,12 +3,14 @@
 // Execution (execution.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 #include "estimate.h"
 #include "execution.h"
+#include "partial_fills.h"
 
 namespace halyard::local {
 
@@ -18,7 +20,8 @@ class CommandList {
   // UNIMPLEMENTED: a command kind that the device does not support.
   static Result<std::unique_ptr<halyard_driver_command_list>> create(const halyard_command_list_args_t& args);
   explicit CommandList(const halyard_command_list_args_t& args)
-      : commands_(reinterpret_cast<const uint8_t*>(args.commands), args.commands_size) {}
+      : commands_(reinterpret_cast<const uint8_t*>(args.commands), args.commands_size),
+        is_one_shot_(args.one_shot != 0) {}
 
   // The expected duration in nanoseconds: that of the last execution, or the sum over the commands if there
   // was none.
@@ -31,12 +34,19 @@ class CommandList {
   // `visit` returns false.
   template <typename Visit>
   bool visit_batches(Visit&& visit) const;
-  bool is_worth_sharing(unsigned threads) const;
+  bool is_worth_sharing(unsigned threads, const PartialFills* fills) const;
+  // Those that hold for the table; null: none.
+  const PartialFills* partial_fills(const BindingTable& table) const;
   // Announces the dispatches whose workgroups are known to their executables.
   void foresee() const;
 
   std::span<const uint8_t> commands_;
+  const bool is_one_shot_;
   mutable Cost cost_;  // of the last execution
+  enum class FillState : uint8_t { unknown, looking, known };
+  mutable std::atomic<FillState> fill_state_ = FillState::unknown;
+  mutable std::atomic<uint32_t> executions_ = 0;       // until then
+  mutable std::unique_ptr<const PartialFills> fills_;  // set once it is known; may be null
 };
 
 }  // namespace halyard::local

@@ -14,7 +14,7 @@ namespace halyard::local {
 inline Result<vm::KernelCounts> counts_of_dispatch(
     const vm::BytecodeModule& module, const Kernel& kernel, const halyard_command_dispatch_t& dispatch,
     const WorkgroupCount& workgroups, decltype(vm::KernelArguments::import_operations) import_operations,
-    uint64_t max_steps = vm::KernelArguments().max_steps) {
+    uint64_t max_steps = vm::KernelArguments().max_steps, bool finds_overwritten = false) {
   std::vector<uint64_t> lengths(dispatch.binding_count);
   for (uint32_t i = 0; i < dispatch.binding_count; ++i) lengths[i] = dispatch.bindings[i].length;
   return vm::count_kernel(module, module.exports()[dispatch.function].function,
@@ -23,7 +23,8 @@ inline Result<vm::KernelCounts> counts_of_dispatch(
                            .binding_lengths = lengths,
                            .workgroups = workgroups,
                            .import_operations = import_operations,
-                           .max_steps = max_steps});
+                           .max_steps = max_steps,
+                           .finds_overwritten = finds_overwritten});
 }
 
 }  // namespace halyard::local

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -38,6 +39,26 @@ class Cost {
   std::atomic<uint64_t> last_ = kUnknown;
 };
 
+// The durations of the workgroups of a kernel, which may differ: those at the ends of a tensor are smaller.
+// Kept for small grids of one size, the first. Thread-safe.
+class WorkgroupCosts {
+ public:
+  static constexpr uint64_t kMost = 32;
+
+  // Whether the costs are those of grids with this number of workgroups.
+  bool are_for(uint64_t workgroups) {
+    if (workgroups == 0 || workgroups > kMost) return false;
+    uint64_t known = 0;
+    return workgroups_.compare_exchange_strong(known, workgroups, std::memory_order_relaxed) ||
+           known == workgroups;
+  }
+  Cost& of(uint64_t workgroup) { return costs_[workgroup]; }
+
+ private:
+  std::atomic<uint64_t> workgroups_ = 0;
+  std::array<Cost, kMost> costs_;
+};
+
 // Measures only if `runs` is true, because devices without workers need no estimates.
 class Stopwatch {
  public:
@@ -46,6 +67,12 @@ class Stopwatch {
   }
   uint64_t elapsed() const {  // nanoseconds; only if it runs
     return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - begin_).count());
+  }
+  // The nanoseconds since the start, which becomes now.
+  uint64_t restart() {
+    const uint64_t before = elapsed();
+    begin_ += std::chrono::duration_cast<Clock::duration>(std::chrono::nanoseconds(before));
+    return before;
   }
   // Records the mean over `parts` equal parts.
   void record(Cost& cost, uint64_t parts = 1) const {

@@ -13,6 +13,7 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Exec
                                                                       const halyard_executable_args_t& args) {
   auto executable = HALYARD_TRY(kind.create(device, args));
   executable->costs_ = std::make_unique<Cost[]>(executable->kernels_.size());
+  executable->workgroup_costs_ = std::make_unique<WorkgroupCosts[]>(executable->kernels_.size());
   // The creation of the first runner checks that the code links.
   executable->give_back(HALYARD_TRY(executable->create_runner()));
   return executable;

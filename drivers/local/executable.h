@@ -11,6 +11,7 @@
 
 #include "base/budget.h"
 #include "base/free_list.h"
+#include "dispatch_accesses.h"
 #include "estimate.h"
 #include "halyard/driver/trace.hpp"
 #include "kernel_runner.h"
@@ -46,7 +47,16 @@ class Executable {
   // Called before a dispatch of this function runs. Returns when its code is ready, or `stop` is set. Any
   // thread.
   virtual void settle(uint32_t, const uint32_t*) {}
+  // The accesses of a dispatch that is not indirect, or null if they are not known. They live as long as the
+  // executable. Takes up to some milliseconds for a dispatch that was not asked for before. Any thread.
+  virtual const DispatchAccesses* accesses(const halyard_command_dispatch_t&) { return nullptr; }
+  // The cost of a workgroup, the mean of all.
   Cost& workgroup_cost(uint32_t function) const { return costs_[function]; }
+  // Null: only the mean is known for grids with this number of workgroups.
+  WorkgroupCosts* workgroup_costs(uint32_t function, uint64_t workgroups) const {
+    WorkgroupCosts& costs = workgroup_costs_[function];
+    return costs.are_for(workgroups) ? &costs : nullptr;
+  }
 
   // A kernel runner, owned by this thread until it is returned.
   class Lease {
@@ -77,6 +87,7 @@ class Executable {
   const Services& services_;
   const Ref<Budget> memory_;
   std::unique_ptr<Cost[]> costs_;                          // by function number
+  std::unique_ptr<WorkgroupCosts[]> workgroup_costs_;      // likewise
   FreeList<KernelRunner, &KernelRunner::next_idle> idle_;  // owned
 };
 

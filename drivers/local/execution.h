@@ -13,6 +13,7 @@ namespace halyard::local {
 
 using BindingTable = std::span<const halyard_binding_t>;
 
+class PartialFills;
 class Team;
 
 struct Execution {
@@ -21,9 +22,10 @@ struct Execution {
   NodeCache* nodes = nullptr;
   const Services* services = nullptr;  // traces the commands of a list
   Team* team = nullptr;                // the threads that help with a list that is shared; null: none
-  const uint32_t* stop = nullptr;      // the word that stops the work; may be null
-  bool foresees = false;               // the device compiles hot kernels
-  void* submission = nullptr;          // for traces: its completed_user
+  const PartialFills* partial_fills = nullptr;  // of the list, if they hold for the table
+  const uint32_t* stop = nullptr;               // the word that stops the work; may be null
+  bool foresees = false;                        // the device compiles hot kernels
+  void* submission = nullptr;                   // for traces: its completed_user
 };
 
 // The bytes of a range; see bytes_at().

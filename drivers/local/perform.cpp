@@ -8,6 +8,7 @@
 #include "halyard/driver/trace.hpp"
 #include "kernel_call.h"
 #include "kernel_runner.h"
+#include "partial_fills.h"
 
 namespace halyard::local {
 
@@ -17,6 +18,9 @@ Result<> perform_fill(const halyard_command_t& command, const Execution& executi
   kit::TraceSpan span(*execution.services, "fill");
   span.set_command(execution.submission, &command);
   const auto& fill_command = as<halyard_command_fill_t>(command);
+  if (execution.partial_fills)
+    if (const PartialFills::Fill* const partial = execution.partial_fills->of(command))
+      return fill_parts(fill_command, partial->rest, execution);
   return fill(fill_command.target, fill_command.pattern, fill_command.pattern_size, execution);
 }
 Result<> perform_update(const halyard_command_t& command, const Execution& execution) {

@@ -122,6 +122,7 @@ class VmvxExecutable final : public halyard_driver_executable {
   }
   kit::TraceDispatch describe(const halyard_command_dispatch_t& dispatch,
                               const WorkgroupCount& count) override;
+  const DispatchAccesses* accesses(const halyard_command_dispatch_t& dispatch) override;
 
  private:
   // The counts of a dispatch, or why they are not known.
@@ -143,16 +144,23 @@ class VmvxExecutable final : public halyard_driver_executable {
   // By function, workgroups, constants and lengths of bindings. Entries are never removed.
   std::map<std::vector<uint64_t>, Counted> counted_;
   const Counted too_many_ = {{}, "there are too many different dispatches"};
+  std::map<std::vector<uint64_t>, std::optional<DispatchAccesses>> accesses_;  // likewise
 };
 
 // Different dispatches whose counts are kept.
 constexpr size_t kMaxCounted = 4096;
+constexpr uint64_t kStepsForAccesses = 200'000;  // take 10 ms
 
-const VmvxExecutable::Counted& VmvxExecutable::counts_of(const halyard_command_dispatch_t& dispatch,
-                                                         const WorkgroupCount& count) {
+std::vector<uint64_t> key_of(const halyard_command_dispatch_t& dispatch, const WorkgroupCount& count) {
   std::vector<uint64_t> key = {dispatch.function, count[0], count[1], count[2]};
   key.insert(key.end(), dispatch.constants, dispatch.constants + dispatch.constant_count);
   for (uint32_t i = 0; i < dispatch.binding_count; ++i) key.push_back(dispatch.bindings[i].length);
+  return key;
+}
+
+const VmvxExecutable::Counted& VmvxExecutable::counts_of(const halyard_command_dispatch_t& dispatch,
+                                                         const WorkgroupCount& count) {
+  std::vector<uint64_t> key = key_of(dispatch, count);
   const std::lock_guard lock(counted_mutex_);
   if (const auto known = counted_.find(key); known != counted_.end()) return known->second;
   if (counted_.size() == kMaxCounted) return too_many_;
@@ -168,6 +176,28 @@ const VmvxExecutable::Counted& VmvxExecutable::counts_of(const halyard_command_d
     counted.why = counts.error().message();
   }
   return counted_.try_emplace(std::move(key), std::move(counted)).first->second;
+}
+
+const DispatchAccesses* VmvxExecutable::accesses(const halyard_command_dispatch_t& dispatch) {
+  const WorkgroupCount count = {dispatch.workgroups[0], dispatch.workgroups[1], dispatch.workgroups[2]};
+  std::vector<uint64_t> key = key_of(dispatch, count);
+  const std::lock_guard lock(counted_mutex_);
+  auto known = accesses_.find(key);
+  if (known == accesses_.end()) {
+    if (accesses_.size() == kMaxCounted) return nullptr;
+    const Result<vm::KernelCounts> counts = counts_of_dispatch(
+        *module_, kernels_[dispatch.function], dispatch, count, vmvx::operations_of, kStepsForAccesses, true);
+    std::optional<DispatchAccesses> found;
+    if (counts && counts->bytes) {
+      found.emplace();
+      for (const vm::KernelCounts::Range& range : counts->inputs)
+        found->reads.push_back({range.binding, {range.begin, range.end}});
+      for (const vm::KernelCounts::Range& range : counts->overwritten)
+        found->overwrites.push_back({range.binding, {range.begin, range.end}});
+    }
+    known = accesses_.try_emplace(std::move(key), std::move(found)).first;
+  }
+  return known->second ? &*known->second : nullptr;
 }
 
 kit::TraceDispatch VmvxExecutable::describe(const halyard_command_dispatch_t& dispatch,

@@ -39,6 +39,7 @@ struct Work {
             &device.instance.nodes,
             &device.services(),
             nullptr,
+            nullptr,
             stop,
             device.compile_queue() != nullptr,
             completed_user};

@@ -23,8 +23,10 @@ class CountedAccesses {
 
   // How often an instruction was executed.
   using Executions = std::function<uint64_t(uint32_t step)>;
-  // Adds `bytes` and `ranges`, if all accesses are known.
+  // Sets `bytes` and `ranges` of the counts, if all accesses are known.
   void sum(KernelCounts& counts, size_t bindings, const Executions& executions) const;
+  // By binding, then reads before writes, then by offset. Ranges that meet are one.
+  std::vector<BindingRange> ranges() const;
 
  private:
   struct Site {
@@ -39,7 +41,6 @@ class CountedAccesses {
     uint64_t each = 0;
   };
   uint64_t bytes_of(uint32_t binding, bool writes, const Executions& executions) const;
-  std::vector<KernelCounts::Range> ranges() const;
 
   std::map<Site, Extent> extents_;
   bool has_unknown_ = false;

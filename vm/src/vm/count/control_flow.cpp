@@ -3,8 +3,6 @@
 // in which these registers vary along a new dimension, and the exit test gives the trip count. If another
 // branch varies along the dimension, its iterations differ and are followed one by one. The grid is treated
 // in the same way, as three outermost dimensions.
-#include "vm/count/kernel_counts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "vm/count/instructions.h"
+#include "vm/count/kernel_counts.h"
 #include "vm/count/loops.h"
 #include "vm/count/scalar.h"
 #include "vm/count/steps.h"
@@ -89,10 +88,9 @@ class Counter {
 
   bool count_grid(const std::array<bool, kGridDimensions>& walked) {
     std::ranges::fill(tally_, 0);
-    steps_.accesses.clear();
+    steps_.begin_grid();
     for (NaturalLoop& loop : loops_) loop.is_uniform = true;
     depth_ = kGridDimensions;
-    steps_.quiet = 0;
     followed_ = 0;
     uint64_t alike = 1;
     std::array<uint32_t, kGridDimensions> ends = {1, 1, 1};
@@ -114,6 +112,7 @@ class Counter {
   bool count_workgroup(const std::array<uint32_t, kGridDimensions>& id,
                        const std::array<bool, kGridDimensions>& walked) {
     using Kind = CountedReference::Kind;
+    steps_.begin_workgroup();
     steps_.registers.reset(std::max<size_t>(function_.value_registers, 9),
                            std::max<size_t>(function_.ref_registers, 3));
     steps_.registers.set_reference(
@@ -256,6 +255,8 @@ class Counter {
     if (loop.is_uniform && depth_ < kMaxDimensions) {
       const CountedRegisters before = steps_.registers;
       const Tally tally_before = tally_;
+      const Overwritten::Mark mark = steps_.overwritten.mark();
+      const OwnWrites::Mark own_mark = steps_.own_writes.mark();
       const int depth = depth_;
       const int quiet = steps_.quiet;
       const uint32_t bit = 1u << depth;
@@ -265,6 +266,8 @@ class Counter {
       if (end.kind != End::Kind::failed) return end;
       if (!(steps_.refusal.along & bit)) return end;
       loop.is_uniform = false;
+      steps_.overwritten.go_back(mark);
+      steps_.own_writes.go_back(own_mark);
       steps_.registers = before;
       tally_ = tally_before;
     }
@@ -276,6 +279,7 @@ class Counter {
 
   End try_loop(const NaturalLoop& loop, const CountedRegisters& before, const Tally& tally_before) {
     const int dimension = depth_++;
+    const OwnWrites::Mark own_mark = steps_.own_writes.mark();
     steps_.trips[static_cast<size_t>(dimension)] = 0;
     // First pass: what each register becomes in one iteration.
     begin_iteration(loop, dimension);
@@ -311,6 +315,7 @@ class Counter {
       if (step == 0) continue;
       scalar.varies |= 1u << dimension;
       scalar.slope[static_cast<size_t>(dimension)] = step;
+      scalar.form = -1;
     }
     Trial second = {.loop = &loop, .dimension = dimension, .finds_steps = false};
     end = follow(loop.head, &loop, &second);
@@ -330,6 +335,7 @@ class Counter {
       }
       tally_[i] = total;
     }
+    steps_.own_writes.end_loop(own_mark, dimension, steps_.trips);
     steps_.registers = std::move(second.registers_at_test);
     end_dimension(dimension, second.trips);
     steps_.registers.move(second.exit_moves);
@@ -346,6 +352,7 @@ class Counter {
       scalar.varies |= 1u << dimension;
       scalar.is_linear = false;
       scalar.compare = Scalar::Compare::none;
+      scalar.form = -1;
     }
     for (const uint16_t ref : loop.refs) steps_.registers.set_reference(ref, {});
   }
@@ -390,6 +397,9 @@ class Counter {
     }
     steps_.accesses.sum(counts, arguments_.binding_lengths.size(),
                         [&](uint32_t step) { return tally_[block_of(step)]; });
+    if (!counts.bytes) return counts;
+    counts.overwritten = steps_.overwritten.ranges().value_or(std::vector<KernelCounts::Range>());
+    counts.inputs = steps_.inputs.ranges();
     return counts;
   }
 

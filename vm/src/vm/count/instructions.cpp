@@ -165,6 +165,25 @@ Bounds bounds_of_result(Op op, const Operands<Bounds>& in) {
   }
 }
 
+Bounds range_of_result(Op op, Bank bank) {
+  switch (op) {
+    case Op::trunc_i32_i8:
+    case Op::ext_i8_i32_u:
+      return {0, UINT8_MAX};
+    case Op::trunc_i32_i16:
+    case Op::ext_i16_i32_u:
+      return {0, UINT16_MAX};
+    case Op::ext_i8_i32_s:
+      return {INT8_MIN, INT8_MAX};
+    case Op::ext_i16_i32_s:
+      return {INT16_MIN, INT16_MAX};
+    case Op::ext_i32_i64_u:
+      return {0, UINT32_MAX};
+    default:
+      return bank == Bank::i32 ? Bounds{INT32_MIN, INT32_MAX} : Bounds{INT64_MIN, INT64_MAX};
+  }
+}
+
 uint64_t operations_of(Op op) {
 #define OF_BOTH(name) Op::name##_f32, Op::name##_f64
   static constexpr Op kOne[] = {OF_BOTH(add),   OF_BOTH(sub),   OF_BOTH(mul),  OF_BOTH(div),   OF_BOTH(rem),

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "vm/count/binding_range.h"
 #include "vm/module/bytecode_module.h"
 
 namespace halyard::vm {
@@ -29,6 +30,7 @@ struct KernelArguments {
                                                std::span<const std::optional<int64_t>> integers) = nullptr;
   // Instructions that are followed at the most: 20 million take a second.
   uint64_t max_steps = 4'000'000;
+  bool finds_overwritten = false;  // see KernelCounts
 };
 
 // Of all workgroups together.
@@ -46,14 +48,15 @@ struct KernelCounts {
   std::optional<Bytes> bytes;
   // If `bytes` is there: the ranges of bindings that are accessed, by binding, then reads before writes, then
   // by offset. Ranges that meet are one; an access that leaves gaps counts with its whole range.
-  struct Range {
-    uint32_t binding = 0;
-    bool writes = false;
-    uint64_t begin = 0;  // bytes
-    uint64_t end = 0;
-    auto operator<=>(const Range&) const = default;
-  };
+  using Range = BindingRange;
   std::vector<Range> ranges;
+  // With KernelArguments::finds_overwritten, and if `bytes` is there: ranges that are not empty and do not
+  // meet, by binding, then by offset. A run of all workgroups that does not fail writes each of their bytes.
+  // There may be more such bytes.
+  std::vector<Range> overwritten;
+  // Likewise: all bytes that a workgroup may read before it has written them itself, and perhaps others.
+  // `ranges` are for estimates; these are right for registers that wrap, too.
+  std::vector<Range> inputs;
 };
 
 // The function must have passed the verifier. UNIMPLEMENTED: the counts depend on data or are not known; the

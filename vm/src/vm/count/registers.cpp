@@ -31,6 +31,7 @@ void CountedRegisters::write(Bank bank, uint16_t reg, Scalar scalar) {
     if (wrapped != scalar.value) {
       scalar.is_linear = scalar.varies == 0;
       scalar.origin = -1;
+      scalar.form = -1;
     }
     scalar.value = wrapped;
   }

@@ -82,6 +82,7 @@ Scalar scalar_of(int64_t value, const Scalar& a, const Scalar& b) {
   if (!a.is_known || !b.is_known) return unknown_scalar();
   Scalar result = constant_scalar(value);
   result.varies = a.varies | b.varies;
+  result.may_wrap = a.may_wrap || b.may_wrap;
   result.is_linear = result.varies == 0;
   return result;
 }
@@ -139,6 +140,19 @@ Scalar scalar_comparison(Scalar::Compare compare, bool is_unsigned, int bits, co
   result.is_linear = true;
   for (int d = 0; d < kMaxDimensions; ++d) result.slope[d] = a.slope[d] - b.slope[d];
   return result;
+}
+
+Bounds bounds_of(const Scalar& scalar, const std::array<uint64_t, kMaxDimensions>& trips) {
+  if (!scalar.is_known) return {};
+  if (!scalar.is_linear || scalar.compare != Scalar::Compare::none) return scalar.bounds;
+  Bounds bounds = {scalar.value, scalar.value};
+  for (size_t d = 0; d < kMaxDimensions; ++d) {
+    if (!(scalar.varies >> d & 1)) continue;
+    if (trips[d] == 0) return {};  // its exit test comes later
+    const Bounds last = {0, static_cast<int64_t>(std::min<uint64_t>(trips[d] - 1, INT64_MAX))};
+    bounds = bounds_of_sum(bounds, bounds_of_product(last, {scalar.slope[d], scalar.slope[d]}));
+  }
+  return bounds;
 }
 
 }  // namespace halyard::vm

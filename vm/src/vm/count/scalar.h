@@ -24,6 +24,9 @@ struct Scalar {
 
   bool is_known = false;
   bool is_linear = true;  // `slope` describes all changes
+  // In an iteration, the value or one that it was computed from may not fit its register, so it may be
+  // another one than `slope` and `bounds` tell. Found only for KernelArguments::finds_overwritten.
+  bool may_wrap = false;
   // The value is 1 if and only if `difference` is below, equal to or unequal to 0.
   Compare compare = Compare::none;
   uint32_t varies = 0;  // bit d: changes along dimension d
@@ -36,6 +39,8 @@ struct Scalar {
   // (-1: none), and the sum of the constants that were added since.
   int32_t origin = -1;
   int64_t added = 0;
+  // If it is not linear: the number of the Form that its counter keeps for it; -1: none.
+  int32_t form = -1;
 
   bool is_constant() const { return is_known && varies == 0; }
 };
@@ -57,6 +62,8 @@ Scalar scalar_of(int64_t value, const Scalar& a, const Scalar& b);
 Scalar scalar_comparison(Scalar::Compare compare, bool is_unsigned, int bits, const Scalar& a,
                          const Scalar& b);
 
+// The values in all iterations on trial. `trips`: of each dimension; 0: not known yet.
+Bounds bounds_of(const Scalar& scalar, const std::array<uint64_t, kMaxDimensions>& trips);
 // The bounds of results from those of the operands.
 Bounds bounds_of_sum(const Bounds& a, const Bounds& b);
 Bounds bounds_of_difference(const Bounds& a, const Bounds& b);

@@ -13,6 +13,12 @@
 
 namespace halyard::vm {
 
+namespace {
+
+constexpr uint64_t kMaxOwnChecks = 512;
+
+}  // namespace
+
 bool CountedSteps::fail(std::string why, uint32_t along) {
   refusal = {std::move(why), along};
   return false;
@@ -118,30 +124,21 @@ void CountedSteps::compute(const Instruction& at, const OpInfo& op) {
     } else {
       Scalar result = result_of(at.op, bank, in, immediate);
       if (!result.is_linear || result.compare != Scalar::Compare::none)
-        result.bounds = bounds_of_result(at.op, {bounds_of(in[0]), bounds_of(in[1]), bounds_of(in[2])});
+        result.bounds = bounds_of_result(
+            at.op, {bounds_of(in[0], trips), bounds_of(in[1], trips), bounds_of(in[2], trips)});
+      if (arguments_.finds_overwritten && result.varies != 0)
+        forms.follow(at.op, bank, operand.bank, in, trips, result);
       registers.write(operand.bank, at.operands[i].reg, result);
     }
   }
 }
 
-// The values in all iterations on trial.
-Bounds CountedSteps::bounds_of(const Scalar& scalar) const {
-  if (!scalar.is_known) return {};
-  if (!scalar.is_linear || scalar.compare != Scalar::Compare::none) return scalar.bounds;
-  Bounds bounds = {scalar.value, scalar.value};
-  for (size_t d = 0; d < kMaxDimensions; ++d) {
-    if (!(scalar.varies >> d & 1)) continue;
-    if (trips[d] == 0) return {};  // its exit test comes later
-    const Bounds last = {0, static_cast<int64_t>(std::min<uint64_t>(trips[d] - 1, INT64_MAX))};
-    bounds = bounds_of_sum(bounds, bounds_of_product(last, {scalar.slope[d], scalar.slope[d]}));
-  }
-  return bounds;
-}
-
-Scalar CountedSteps::in_bytes(const Scalar& elements, uint64_t size) const {
+Scalar CountedSteps::in_bytes(const Scalar& elements, uint64_t size) {
   const Scalar factor = constant_scalar(static_cast<int64_t>(size));
   Scalar bytes = scalar_product(elements, factor);
-  bytes.bounds = bounds_of_product(bounds_of(elements), {factor.value, factor.value});
+  bytes.bounds = bounds_of_product(bounds_of(elements, trips), {factor.value, factor.value});
+  if (arguments_.finds_overwritten && bytes.varies != 0)
+    forms.follow(Op::mul_i64, Bank::i64, Bank::i64, {elements, factor}, trips, bytes);
   return bytes;
 }
 
@@ -191,14 +188,49 @@ bool CountedSteps::touch(uint32_t index, const CountedReference& buffer, const S
     accesses.add_unknown();
     return true;
   }
-  const Bounds bounds = offset.is_linear ? bounds_of(offset) : offset.bounds;
+  const Bounds bounds = offset.is_linear ? bounds_of(offset, trips) : offset.bounds;
   if (!bounds.is_known() && (offset.varies & kGrid) && has_few_workgroups)
     return fail("the addresses of workgroups differ", offset.varies & kGrid);
   const __int128 first = bounds.is_known() ? bounds.low : 0;
   const __int128 last = bounds.is_known() ? __int128{bounds.high} + size : __int128{buffer.length};
   accesses.add(index, buffer.binding, writes, static_cast<uint64_t>(std::max<__int128>(first, 0)),
                static_cast<uint64_t>(std::clamp<__int128>(last, 0, buffer.length)), each);
+  if (arguments_.finds_overwritten) note(index, buffer, offset, bounds, size, writes);
   return true;
+}
+
+// What `overwritten`, `own_writes` and `inputs` need to know of an access.
+void CountedSteps::note(uint32_t index, const CountedReference& buffer, const Scalar& offset,
+                        const Bounds& bounds, uint64_t size, bool writes) {
+  const bool is_inside = bounds.is_known() && !offset.may_wrap && bounds.low >= 0 &&
+                         __int128{bounds.high} + size <= buffer.length;
+  const std::optional<Form> form = is_inside ? forms.form_of(offset) : std::nullopt;
+  if (writes) {
+    const std::optional<Form::Steps> steps = form ? form->steps(trips) : std::nullopt;
+    if (!steps) return;
+    overwritten.add(buffer.binding, size, *steps);
+    own_writes.add(buffer.binding, size, *form);
+    return;
+  }
+  if (form && own_writes.has(buffer.binding) && own_checks_ < kMaxOwnChecks) {
+    ++own_checks_;
+    if (own_writes.cover(buffer.binding, size, *form, trips)) return;
+  }
+  inputs.add(index, buffer.binding, false, is_inside ? static_cast<uint64_t>(bounds.low) : 0,
+             is_inside ? static_cast<uint64_t>(bounds.high) + size : buffer.length, 0);
+}
+
+void CountedSteps::begin_grid() {
+  accesses.clear();
+  inputs.clear();
+  overwritten.clear();
+  own_checks_ = 0;
+  quiet = 0;
+}
+
+void CountedSteps::begin_workgroup() {
+  forms.clear();
+  own_writes.clear();
 }
 
 bool CountedSteps::call(const Instruction& at, uint64_t& import_operations) {

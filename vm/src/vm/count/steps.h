@@ -7,8 +7,11 @@
 
 #include "vm/count/accesses.h"
 #include "vm/count/kernel_counts.h"
+#include "vm/count/overwritten.h"
+#include "vm/count/own_writes.h"
 #include "vm/count/registers.h"
 #include "vm/count/scalar.h"
+#include "vm/count/scalar_forms.h"
 #include "vm/decode/flow.h"
 
 namespace halyard::vm {
@@ -32,8 +35,16 @@ class CountedSteps {
   // Sets `refusal`. False.
   bool fail(std::string why, uint32_t along = 0);
 
+  // Nothing has been accessed or written.
+  void begin_grid();
+  void begin_workgroup();
+
   CountedRegisters registers;
   CountedAccesses accesses;
+  CountedAccesses inputs;  // see KernelCounts, as `overwritten`
+  Overwritten overwritten{kMaxRuns};
+  OwnWrites own_writes;                             // of the workgroup
+  ScalarForms forms;                                // likewise
   std::array<uint64_t, kMaxDimensions> trips = {};  // of each dimension; 0: not known yet
   int quiet = 0;                                    // above 0: accesses are not recorded
   bool has_few_workgroups = false;                  // unknown ranges of addresses along the grid are refused
@@ -41,18 +52,22 @@ class CountedSteps {
 
  private:
   void compute(const Instruction& at, const OpInfo& op);
-  Bounds bounds_of(const Scalar& scalar) const;
-  Scalar in_bytes(const Scalar& elements, uint64_t size) const;
+  Scalar in_bytes(const Scalar& elements, uint64_t size);
   bool access(uint32_t index, const Instruction& at);
   Scalar loaded(Op op, Bank bank, const CountedReference& buffer, const Scalar& offset) const;
   bool range(uint32_t index, uint16_t buffer, const Scalar& offset, const Scalar& length, bool writes);
   bool touch(uint32_t index, const CountedReference& buffer, const Scalar& offset, uint64_t size,
              uint64_t each, bool writes);
+  void note(uint32_t index, const CountedReference& buffer, const Scalar& offset, const Bounds& bounds,
+            uint64_t size, bool writes);
   bool call(const Instruction& at, uint64_t& import_operations);
+
+  static constexpr uint64_t kMaxRuns = 1 << 16;  // of bytes that are overwritten
 
   const BytecodeModule& module_;
   const Flow& flow_;
   const KernelArguments& arguments_;
+  uint64_t own_checks_ = 0;  // calls of OwnWrites::cover()
 };
 
 }  // namespace halyard::vm
