@@ -24,10 +24,6 @@ void remove_unused(Nodes& nodes, const Values& values, const std::vector<ValueId
 // only what the same iteration of the first one has done.
 void fuse_loops(Nodes& nodes, Values& values, const OverlapOf& overlap);
 
-// Swaps loops where the inner one sums into elements that the outer one visits in order (interchange.cpp).
-// Returns whether there were any.
-bool interchange_loops(Nodes& nodes, const Values& values, const OverlapOf& overlap);
-
 // Buffers of which each iteration of a loop stores and then loads one element become variables. Their
 // memories lose all accesses. Afterwards remove_unread() removes those of them that nothing reads, and
 // returns whether there were any.
