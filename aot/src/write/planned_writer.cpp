@@ -262,8 +262,8 @@ class PlannedWriter {
               "#define VM_VECTORS /* the processor computes several elements at once */\n#endif\n";
     if (uses("VM_ROWS"))
       text +=
-          "#if defined(__AVX512F__)\n#define VM_ROWS 4u /* rows of sums that are computed at a time */\n"
-          "#else\n#define VM_ROWS 2u\n#endif\n";
+          "/* Rows of sums that are computed at a time: 1, 2 or 4. */\n#if defined(VM_ROWS)\n"
+          "#elif defined(__AVX512F__)\n#define VM_ROWS 4u\n#else\n#define VM_ROWS 2u\n#endif\n";
     std::string queries;
     for (const Kernels& each : kernels_)
       if (!each.library.empty()) queries += static_prototype(each);
