@@ -110,7 +110,8 @@ class TiledProduct {
     }
     sums_pairs_ = terms == Terms::pairs && !packs;
     is_in_blocks_ = terms == Terms::floats && !packs && units == 4 && columns == 8 && lanes_ == 8 &&
-                    vectors.register_lanes == 8;
+                    vectors.is_x86 && vectors.register_lanes <= 8;
+    swaps_columns_ = is_in_blocks_ && vectors.register_lanes == 8;
     tiles_ = groups_ * lanes_ / columns_;
     element_ = terms == Terms::floats ? 4 : 1;
     llvm::LLVMContext& context = w.b.getContext();
@@ -178,7 +179,7 @@ class TiledProduct {
                                    : w_.b.CreateSelect(adds, load_sums(row, group), zero));
       }
     const bool has_excess = terms_ == Terms::quads;
-    if (has_excess) sums.push_back(llvm::Constant::getNullValue(vector(sum_type_, rows)));
+    if (has_excess) sums.push_back(llvm::Constant::getNullValue(vector(sum_type_, std::max(rows, 4u))));
     sums = w_.for_each(w_.argument(2), sums, [&](Value* step, Values now) {
       Value* const lhs = w_.at(w_.argument(0), w_.product(step, w_.argument(1)));
       if (has_excess) now.back() = with_excess(now.back(), lhs, rows);
@@ -277,27 +278,45 @@ class TiledProduct {
     return w_.b.CreateShuffleVector(numbers, lanes);
   }
 
-  // Transposing within blocks of 16 bytes takes fewer instructions than transposing fully. The columns are
-  // then in another order, and the sums as well: the even ones, and the odd ones.
+  // Element j of vector i goes to element i of vector j, within each block of four lanes.
+  Values transposed_in_blocks(const Values& rows, uint32_t lanes) {
+    // The lower or upper halves of the blocks of two vectors, in turns of `count` lanes.
+    const auto interleaved = [&](Value* a, Value* b, uint32_t first, uint32_t count) {
+      llvm::SmallVector<int, 8> which;
+      for (uint32_t block = 0; block < lanes; block += 4)
+        for (uint32_t i = 0; i < 4; ++i)
+          which.push_back(static_cast<int>(block + first + i / (2 * count) * count + i % count +
+                                           (i / count % 2 == 0 ? 0 : lanes)));
+      return w_.b.CreateShuffleVector(a, b, which);
+    };
+    Values columns;
+    for (const uint32_t half : {0u, 2u}) {
+      Value* const first = interleaved(rows[0], rows[1], half, 1);
+      Value* const second = interleaved(rows[2], rows[3], half, 1);
+      for (const uint32_t pair : {0u, 2u}) columns.push_back(interleaved(first, second, pair, 2));
+    }
+    return columns;
+  }
+
+  // Transposing within blocks takes fewer instructions than transposing fully. With two blocks in a register
+  // the columns are in another order, and the sums as well: the even ones, and the odd ones.
   Values columns_in_blocks(uint32_t tile, Value* step) {
+    const uint32_t lanes = vectors_.register_lanes;
     Value* const address =
         w_.at(w_.argument(4 + tile), w_.product(step, w_.i64(uint64_t{columns_} * k0_ * 4)));
-    Values rows;
-    for (uint32_t i = 0; i < 4; ++i)
-      rows.push_back(w_.load(vector(panel_type_, 8), w_.at(address, w_.i64(uint64_t{i} * 32))));
-    const auto shuffle = [&](Value* a, Value* b, llvm::ArrayRef<int> lanes) {
-      return w_.b.CreateShuffleVector(a, b, lanes);
-    };
-    constexpr int kLow[] = {0, 8, 1, 9, 4, 12, 5, 13};
-    constexpr int kHigh[] = {2, 10, 3, 11, 6, 14, 7, 15};
-    constexpr int kLowPairs[] = {0, 1, 8, 9, 4, 5, 12, 13};
-    constexpr int kHighPairs[] = {2, 3, 10, 11, 6, 7, 14, 15};
     Values columns;
-    for (const auto& half : {kLow, kHigh}) {
-      Value* const first = shuffle(rows[0], rows[1], llvm::ArrayRef(half, 8));
-      Value* const second = shuffle(rows[2], rows[3], llvm::ArrayRef(half, 8));
-      columns.push_back(shuffle(first, second, kLowPairs));
-      columns.push_back(shuffle(first, second, kHighPairs));
+    for (uint32_t part = 0; part < columns_ / lanes; ++part) {
+      Values rows;
+      for (uint64_t i = 0; i < 4; ++i)
+        rows.push_back(
+            w_.load(vector(panel_type_, lanes), w_.at(address, w_.i64((4 * part + i) * lanes * 4))));
+      const Values some = transposed_in_blocks(rows, lanes);
+      for (uint32_t unit = 0; unit < 4; ++unit) {
+        if (part == 0)
+          columns.push_back(some[unit]);
+        else
+          columns[unit] = w_.b.CreateShuffleVector(columns[unit], some[unit], {0, 1, 2, 3, 4, 5, 6, 7});
+      }
     }
     return columns;
   }
@@ -326,16 +345,13 @@ class TiledProduct {
                                   {excess, w_.b.CreateVectorSplat(rows, w_.b.getInt32(0x80808080)),
                                    w_.load(vector(w_.b.getInt32Ty(), rows), lhs)});
     }
-    Value* const all = w_.b.CreateSExt(w_.load(vector(w_.b.getInt8Ty(), rows * k0_), lhs),
-                                       vector(w_.b.getInt32Ty(), rows * k0_));
-    Value* sum = nullptr;
-    for (uint32_t unit = 0; unit < k0_; ++unit) {
-      llvm::SmallVector<int, 4> of_unit;
-      for (uint32_t row = 0; row < rows; ++row) of_unit.push_back(static_cast<int>(row * k0_ + unit));
-      Value* const each = w_.b.CreateShuffleVector(all, of_unit);
-      sum = sum ? w_.sum(sum, each) : each;
-    }
-    return w_.sum(excess, w_.b.CreateShl(sum, 7));
+    // The instruction has four numbers at least.
+    Value* const some = w_.load(vector(w_.b.getInt32Ty(), rows), lhs);
+    llvm::SmallVector<int, 4> lanes;
+    for (uint32_t i = 0; i < 4; ++i) lanes.push_back(static_cast<int>(std::min(i, rows)));
+    Value* const all = w_.b.CreateShuffleVector(some, llvm::Constant::getNullValue(some->getType()), lanes);
+    return w_.b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_128, {},
+                                {excess, w_.b.CreateVectorSplat(4, w_.b.getInt32(0x80808080)), all});
   }
 
   Value* out_row(uint32_t tile, uint32_t row) {
@@ -345,14 +361,14 @@ class TiledProduct {
   Value* load_sums(uint32_t row, uint32_t group) {
     llvm::Type* const type = vector(sum_type_, columns_);
     Value* const first = w_.load(type, out_row(group * tiles_of_group(), row));
-    if (is_in_blocks_) return w_.b.CreateShuffleVector(first, {0, 2, 4, 6, 1, 3, 5, 7});
+    if (swaps_columns_) return w_.b.CreateShuffleVector(first, {0, 2, 4, 6, 1, 3, 5, 7});
     if (tiles_of_group() == 1) return first;
     llvm::SmallVector<int, 16> both;
     for (uint32_t i = 0; i < lanes_; ++i) both.push_back(static_cast<int>(i));
     return w_.b.CreateShuffleVector(first, w_.load(type, out_row(group * 2 + 1, row)), both);
   }
   void store_sums(Value* sums, uint32_t row, uint32_t group) {
-    if (is_in_blocks_) sums = w_.b.CreateShuffleVector(sums, {0, 4, 1, 5, 2, 6, 3, 7});
+    if (swaps_columns_) sums = w_.b.CreateShuffleVector(sums, {0, 4, 1, 5, 2, 6, 3, 7});
     if (tiles_of_group() == 1) return w_.store(sums, out_row(group, row));
     for (uint32_t half = 0; half < 2; ++half) {
       llvm::SmallVector<int, 16> lanes;
@@ -519,8 +535,9 @@ class TiledProduct {
   const bool packs_;
   bool sums_pairs_ = false;    // a column has two sums, of the first pairs and of the second ones
   bool is_in_blocks_ = false;  // columns_in_blocks
-  uint32_t units_ = 0;         // of a step: columns of a panel
-  uint32_t lanes_ = 0;         // of a vector of sums
+  bool swaps_columns_ = false;
+  uint32_t units_ = 0;  // of a step: columns of a panel
+  uint32_t lanes_ = 0;  // of a vector of sums
   uint32_t most_rows_ = 0;
   uint32_t groups_ = 0;   // vectors of sums of a row
   uint32_t tiles_ = 0;    // of these vectors
@@ -566,11 +583,22 @@ void write_packed_product(LoopWriter& w, const VectorSet& vectors, const std::fu
       known.push_back(tiles);
     }
   }
+  if (vectors.is_x86 && vectors.register_lanes == 4) {
+    VectorSet one_row = vectors;
+    one_row.few_rows = 1;
+    one_row.vectors_of_few = 4;
+    KnownTiles tiles = {.type = kF32Type, .n0 = 8, .k0 = 4, .few_rows = 2};
+    tiles.function = TiledProduct(w, one_row, Terms::floats, 8, 4, false).write("one_floats8x4");
+    known.push_back(tiles);
+  }
   add("few_floats8x4", kF32Type, Terms::floats, {.n0 = 8, .k0 = 4, .few_rows = kManyRows}, false);
   add("floats8x4", kF32Type, Terms::floats, {.n0 = 8, .k0 = 4}, true);
-  if (bytes == Terms::pairs && vectors.register_lanes == 8) {
+  if (bytes == Terms::pairs) {
+    // A row of a tile has 16 sums: a vector of AVX-512, two of AVX2, four of SSE.
     VectorSet pairs = vectors;
-    pairs.few_rows = pairs.vectors_of_few = 2;
+    pairs.lanes = 8;
+    pairs.few_rows = vectors.register_lanes == 16 ? 4 : vectors.register_lanes == 8 ? 2 : 1;
+    pairs.vectors_of_few = vectors.register_lanes == 16 ? 4 : 2;
     KnownTiles tiles = {.type = kS8Type, .n0 = 8, .k0 = 4, .few_rows = kManyRowsOfBytes};
     tiles.function = TiledProduct(w, pairs, bytes, 8, 4, false).write("few_bytes8x4");
     known.push_back(tiles);
