@@ -5,10 +5,10 @@
 //   for k: for j: x[j] = f(x[j], a[k], b[k][j])
 //   for j: c[j] = g(x[j], j)
 // Each sum still gets its terms in the order of the loops k, of which there may be several inside each other.
-// If the loop around computes such a row in each turn, several rows are computed at a time, in strips of
-// columns, so that processors have enough additions that do not wait for each other and compilers keep the
-// sums in registers. The last rows, and the last strip of columns, overlap those before: they compute the
-// same again.
+// If the loop around computes such a row in each turn, from the same rows b, several are computed at a time,
+// in strips of columns, so that processors have enough additions that do not wait for each other and
+// compilers keep the sums in registers. The last rows, and the last strip of columns, overlap those before:
+// they compute the same again.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -39,6 +39,7 @@ struct RowLoop {
   Nodes cells;                // declarations of the sums
   std::vector<Node*> inner;   // loops, from the outer one to the innermost one
   Nodes after;                // loads and stores with the sums
+  std::vector<Access> terms;  // what the inner loops load
   std::vector<Access> loads;  // of all parts
   std::vector<Access> stores;
   int64_t turns = 0;
@@ -99,7 +100,8 @@ bool find_inner(RowLoop& row, Node& outer, const Values& values) {
     }
   }
   row.loads.insert(row.loads.end(), loads.begin(), loads.end());
-  return has_rows(loads, row.loop->value, values);
+  row.terms = std::move(loads);
+  return has_rows(row.terms, row.loop->value, values);
 }
 
 bool find_row_loop(Node& loop, const Values& values, const OverlapOf& overlap, RowLoop& row) {
@@ -158,6 +160,9 @@ std::optional<Rows> find_rows(Node& loop, const RowLoop& row, const Values& valu
   const int64_t turns = turns_of(loop, values);
   for (const Access& store : row.stores)
     if (!is_injective(store, {{loop.value, turns}, {row.loop->value, row.turns}}, values)) return {};
+  // Rows that load rows of their own gain nothing: loads are what takes time then.
+  for (const Access& load : row.terms)
+    if (stride_of(load, row.loop->value, values) != 0 && stride_of(load, loop.value, values) != 0) return {};
   Rows rows = {.loop = &loop, .before = Nodes(loop.body.begin(), loop.body.end() - 1)};
   if (turns >= kMostRows && (turns % kMostRows == 0 || row.is_repeatable)) {
     rows.rows = "VM_ROWS";
