@@ -1,8 +1,6 @@
-// Which elements of memory the accesses of loops have in common.
-#include <algorithm>
-#include <vector>
+#include "plan/accesses.h"
 
-#include "plan/kernel_loops.h"
+#include <algorithm>
 
 namespace halyard::aot {
 

@@ -39,15 +39,6 @@ bool has_fixed_turns(const Node& node, const Values& values);
 std::vector<Node*> loop_nest(Node& outer, const Values& values);
 // A statement without effect, of which only the value counts; it may load.
 bool is_pure_let(const Node& node);
-// Whether two accesses have no byte in common, whatever the turns of the loops around them.
-bool lie_apart(const Access& a, const Access& b, const Values& values, const OverlapOf& overlap);
-// Whether both are of the same element, in the same turns of the loops around them.
-bool is_same_element(const Access& a, const Access& b, const Values& values);
-// Whether all turns of the counters access other elements; each counter is given with the number of its turns.
-bool is_injective(const Access& access, const std::vector<std::pair<ValueId, int64_t>>& counters,
-                  const Values& values);
-// The factor of the counter in the index; the index must be known.
-int64_t stride_of(const Access& access, ValueId counter, const Values& values);
 // Removes the statements without effect whose values no statement after them uses.
 void remove_unused_lets(Nodes& body, const Values& values);
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "aot/c_text.h"
-#include "plan/kernel_loops.h"
+#include "plan/cells.h"
 
 namespace halyard::aot {
 

@@ -2,20 +2,10 @@
 // fused loop to the next.
 #pragma once
 
-#include <functional>
-
-#include "plan/nodes.h"
+#include "plan/accesses.h"
 #include "plan/objects.h"
 
 namespace halyard::aot {
-
-// How two memories of a kernel lie to each other.
-struct Overlap {
-  enum class Kind : uint8_t { none, same, unknown };
-  Kind kind = Kind::none;
-  int64_t distance = 0;  // of `same`: where the second one begins in the first one
-};
-using OverlapOf = std::function<Overlap(MemoryId, MemoryId)>;
 
 // Removes what neither effects nor `results` use.
 void remove_unused(Nodes& nodes, const Values& values, const std::vector<ValueId>& results = {});
