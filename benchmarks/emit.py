@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Kernels ahead of time (vm-cc --emit=vmfb) beside the same kernels compiled at run time: times of calls on local-sync.
 
-usage: benchmarks/emit.py [--json] [--rounds=N] [--only=TEXT] [--build=FOLDER] [--target=PROCESSOR] [--models=FOLDER]
+usage: benchmarks/emit.py [--json] [--rounds=N] [--only=TEXT] [--build=FOLDER] [--target=PROCESSOR] [--models=FOLDER] [--products]
 
 The kernels lie beside the fixtures, in ../bench of HALYARD_FIXTURES, and the models in ../models and ../large; --models names a folder with the
 weights and inputs of models (berttiny.irpa, berttiny.0.in0.npy, ...), which are left out without it. The processor is the best
 x86-64 level of this machine, with avx512vnni where it has that. The runs of a row take turns, N rounds, and the least time of
-each counts. The goal is 1.05 of the time of code that is compiled at run time.
+each counts. The goal is 1.05 of the time of code that is compiled at run time. --products measures the microkernel mmt4d instead: products
+of few rows with 8x4 tiles, a hundred in a call, beside a device with the instructions of the processor.
 """
 
 import argparse
@@ -24,6 +25,9 @@ MODELS = [("berttiny", "encode", "models/berttiny.vmvx.vmfb"), ("resnet18", "cla
           ("mobilenetv2", "classify", "models/mobilenetv2.vmvx.vmfb"), ("berttiny", "encode", "large/berttiny.vmvx-uk-dt.vmfb")]
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
 GOAL = 1.05
+# Of a device, by processor.
+INSTRUCTIONS = {"x86-64-v2": "sse4", "x86-64-v3": "avx2", "x86-64-v4": "avx512", "x86-64-v4+avx512vnni": "avx512-vnni"}
+PRODUCTS = [(name, kind, rows) for name, kind in (("f32", 1), ("s8", 2)) for rows in (1, 2, 4)]
 
 
 def best_processor():
@@ -47,6 +51,19 @@ def seconds(bench, module, device, flags):
     return min(row["real_time"] * SECONDS[row["time_unit"]] for row in rows)
 
 
+def product_programs(folder):
+    """Name, module and flags."""
+    sys.path.insert(0, str(SOURCE / "tests"))
+    import microkernel_programs as calls
+    tiles, steps = 16, 64  # of the right side
+    inputs = [f"--input=@{each}" for each in calls.inputs(str(folder), False)]
+    for name, kind, rows in PRODUCTS:
+        module = folder / f"{name}_{rows}.vmasm"
+        call = [calls.LHS, 0, steps * rows * 4, calls.RHS, 0, steps * 32, calls.OUT, 0, tiles * rows * 8, 1, tiles, steps, rows, 8, 4, kind]
+        module.write_text(calls.text([("mmt4d", call)] * 100), encoding="utf-8")
+        yield f"{name}, {rows} rows", module, ["--function=mul", *inputs]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
@@ -55,6 +72,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
     parser.add_argument("--target", default="")
     parser.add_argument("--models", type=pathlib.Path)
+    parser.add_argument("--products", action="store_true")
     options = parser.parse_args()
     shared = pathlib.Path(os.environ.get("HALYARD_FIXTURES", SOURCE / ".." / "shared" / "fixtures")) / ".."
     kernels = shared / "bench" / "kernels"
@@ -69,17 +87,20 @@ def main():
                       [f"--function={function}", f"--parameters=model={options.models / name}.irpa",
                        *(f"--input=@{each}" for each in sorted(options.models.glob(f"{name}.0.in*.npy")))])
                      for name, function, module in MODELS if (options.models / f"{name}.irpa").exists() and (shared / module).exists()]
+    device = f"local-sync?isa={INSTRUCTIONS[target]}" if options.products else "local-sync?jit=always"
     rows = []
     bench = options.build / "bin" / "vm-bench"
     with tempfile.TemporaryDirectory() as folder:
         made = pathlib.Path(folder) / "made.vmfb"
+        if options.products:
+            programs = list(product_programs(pathlib.Path(folder)))
         for name, module, flags in programs:
             if options.only not in name:
                 continue
             run([options.build / "bin" / "vm-cc", module, "--emit=vmfb", f"--target={target}", "--no-portable", "-o", made])
             times = [[], []]
             for _ in range(options.rounds):
-                times[0].append(seconds(bench, module, "local-sync?jit=always", flags))
+                times[0].append(seconds(bench, module, device, flags))
                 times[1].append(seconds(bench, made, "local-sync?jit=off", flags))
             at_run_time, ahead = map(min, times)
             rows.append({"row": name, "at run time": at_run_time, "ahead of time": ahead, "ratio": ahead / at_run_time})

@@ -138,7 +138,7 @@ def product_calls(kinds):
     tiles = [(16, 16, 1), (16, 16, 4), (8, 8, 4), (4, 8, 4), (2, 8, 4), (1, 8, 4), (3, 8, 4), (13, 8, 4), (8, 8, 1), (5, 3, 2), (16, 16, 2)]
     for kind in kinds:
         for number, (m0, n0, k0) in enumerate(tiles):
-            for m, n, k in ((1, 1, 1), (2, 3, 5), (3, 5, 70 if number < 4 else 2), (1, 9, 3), (2, 1, 300 if number == 0 else 0)):
+            for m, n, k in ((1, 1, 1), (2, 3, 5), (3, 5, 70 if number < 4 else 2), (1, 9, 3), (2, 1, 300 if number in (0, 3, 4, 5) else 0)):
                 accumulate = 0x100 * ((m + number) % 2)
                 lhs_row, rhs_row, out_row = k * m0 * k0 + number, k * n0 * k0 + 3, n * m0 * n0 + number % 3
                 if at + m * out_row > SIZE:

@@ -116,7 +116,9 @@ def check_fixtures(checks, folder):
         done = emit(source, target, output, *flags)
         if NO_KERNELS in done.stderr or module in UNKNOWN_SIZES:
             checks.check(module, vmrun.why_bad_failure(done, *([NO_KERNELS] if NO_KERNELS in done.stderr else UNKNOWN_SIZES[module])), done)
-            continue
+            if NO_KERNELS in done.stderr:
+                continue
+            done = emit(source, target, output, *flags, "--kernel_memory=1MiB")
         if done.returncode != 0 or done.stderr:
             checks.check(module, f"is not compiled: {done.stderr[-300:]}", done)
             continue
@@ -267,6 +269,69 @@ def check_failures(checks, folder):
         checks.check(name, vmrun.why_bad_failure(done, "UNIMPLEMENTED", "kernel 'mul'", reason), done)
 
 
+# By name: before the loop, in it, and at its end; whether --kernel_memory is needed, and whether 128 bytes are enough.
+BUFFERS = {
+    "a buffer in a loop": ("", """    %i22:23 = vm.const.i64 300
+    %r6 = vm.buffer.alloc %i22:23, %i10
+    %i24 = vm.buffer.load.f32 %r6, %i12:13
+    %i20 = vm.add.f32 %i20, %i24
+    vm.buffer.store.f32 %i20, %r6, %i12:13
+""", "", False, True),
+    "buffers that grow in a loop": ("", """    %i22:23 = vm.const.i64 100
+    %i22:23 = vm.mul.i64 %i18:19, %i22:23
+    %i24:25 = vm.const.i64 4
+    %i22:23 = vm.add.i64 %i22:23, %i24:25
+    %r6 = vm.buffer.alloc %i22:23, %i10
+    %i26:27 = vm.buffer.length %r6
+    %i26:27 = vm.sub.i64 %i26:27, %i22:23
+    %i24 = vm.buffer.load.f32 %r6, %i26:27
+    %i20 = vm.add.f32 %i20, %i24
+    vm.buffer.store.f32 %i20, %r6, %i12:13
+""", "", True, False),
+    "empty buffers of a size that is not known": ("    %i28:29 = vm.ext.i32.i64.u %i14\n    %i28:29 = vm.sub.i64 %i28:29, %i28:29\n", """    %i22:23 = vm.ext.i32.i64.u %i0
+    %i22:23 = vm.mul.i64 %i22:23, %i28:29
+    %r6 = vm.buffer.alloc %i22:23, %i10
+""", "", True, True),
+    "a buffer that the next turn reads": ("""    %i22:23 = vm.const.i64 8
+    %r6 = vm.buffer.alloc %i22:23, %i10
+    %r7 = vm.buffer.alloc %i22:23, %i10
+""", """    %i24 = vm.buffer.load.f32 %r7, %i12:13
+    %r6 = vm.buffer.alloc %i22:23, %i10
+    vm.buffer.store.f32 %i20, %r6, %i12:13
+    %i26 = vm.buffer.load.f32 %r7, %i12:13
+    %i24 = vm.sub.f32 %i24, %i26
+    %i20 = vm.add.f32 %i20, %i24
+""", "(%R6 -> %r7)", True, False),
+}
+
+
+def check_buffers(checks, folder):
+    """Kernels that allocate in loops, or buffers of a size that is not known ahead of time."""
+    example = vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"))
+    made = os.path.join(folder, "buffers.vmfb")
+    for name, (before, inside, end, needs_memory, is_small) in BUFFERS.items():
+        text = example.replace("    vm.br ^bb1\n  ^bb1:", before + "    vm.br ^bb1\n  ^bb1:", 1)
+        text = text.replace("    vm.buffer.store.f32 %i20, %r5", inside + "    vm.buffer.store.f32 %i20, %r5", 1)
+        text = text.replace("%i15, %i10\n    vm.br ^bb1", f"%i15, %i10\n    vm.br ^bb1{end}", 1)
+        source = program(text, folder, "buffers")
+        portable = vmrun.run("vm-run", f"--module={source}", "--device=local-sync", *MUL)
+        checks.check(f"{name}: portable", None if PRODUCT in portable.stdout else "another result", portable)
+        done = emit(source, levels()[-1], made, "--no-portable")
+        if needs_memory:
+            checks.check(f"{name}: refused", vmrun.why_bad_failure(done, "UNIMPLEMENTED", "buffer.alloc", "--kernel_memory=SIZE"), done)
+            done = emit(source, levels()[-1], made, "--no-portable", "--kernel_memory=16KiB")
+        checks.check(f"{name}: emits", None if done.returncode == 0 else "fails", done)
+        for device in ("local-sync", "local-task"):
+            done = vmrun.run("vm-run", f"--module={made}", f"--device={device}", *MUL)
+            checks.check(f"{name}: {device}", None if PRODUCT in done.stdout else "another result", done)
+        if not needs_memory:
+            continue
+        emit(source, levels()[-1], made, "--no-portable", "--kernel_memory=128")
+        done = vmrun.run("vm-run", f"--module={made}", "--device=local-sync", *MUL)
+        wrong = (None if PRODUCT in done.stdout else "another result") if is_small else vmrun.why_bad_failure(done, "INTERNAL", "kernel 'mul' failed with 8")
+        checks.check(f"{name}: in 128 bytes", wrong, done)
+
+
 def check_arguments(checks, folder):
     example, made = os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"), os.path.join(folder, "arguments.vmfb")
 
@@ -282,6 +347,9 @@ def check_arguments(checks, folder):
     fails("no processor", vmrun.run("vm-cc", example, "--emit=vmfb", f"--output={made}"), "--target=")
     fails("flags for C", emit(example, "arm64", made, "--main"), "--main")
     fails("--target for C", vmrun.run("vm-cc", example, "--target=arm64", f"--output={made}"), "--emit=vmfb")
+    fails("--kernel_memory for C", vmrun.run("vm-cc", example, "--kernel_memory=1MiB", f"--output={made}"), "--emit=vmfb")
+    fails("too much memory", emit(example, "arm64", made, "--kernel_memory=1GiB"), "INVALID_ARGUMENT", "268431360 bytes of local memory")
+    fails("no size", emit(example, "arm64", made, "--kernel_memory=much"), "--kernel_memory")
     fails("another kind", vmrun.run("vm-cc", example, "--emit=elf", f"--output={made}"), "--emit", "c", "vmfb")
     fails("no kernels", emit(os.path.join(vmrun.SOURCE, "examples", "fib.vmasm"), "arm64", made), "FAILED_PRECONDITION", NO_KERNELS)
     vmrun.write(os.path.join(folder, "broken.vmfb"), b"PK\3\4 no module")
@@ -387,6 +455,7 @@ def main(folder):
     check_arguments(checks, folder)
     check_choice(checks, folder)
     check_failures(checks, folder)
+    check_buffers(checks, folder)
     check_microkernels(checks, folder)
     if vmrun.fixtures():
         check_fixtures(checks, folder)

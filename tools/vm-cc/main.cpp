@@ -77,6 +77,12 @@ constexpr List target = {
     "With --emit=vmfb: x86-64-v2, x86-64-v3, x86-64-v4, arm64 or riscv64, with features as +NAME; several "
     "with commas, or by repetition. The module takes the best one that the device has.",
     "--target=x86-64-v3,arm64"};
+constexpr Size kernel_memory = {
+    "kernel_memory", "SIZE",
+    "With --emit=vmfb: memory of each running workgroup for buffers whose size is known at run time. A "
+    "kernel "
+    "that needs more fails with RESOURCE_EXHAUSTED. Without it, kernels with such buffers stay portable.",
+    "--kernel_memory=1MiB"};
 constexpr Toggle no_portable = {
     "no_portable",
     "With --emit=vmfb: leaves out portable kernels that were compiled. Without it, they run on devices that "
@@ -84,9 +90,10 @@ constexpr Toggle no_portable = {
     "--no-portable"};
 }  // namespace flag
 
-constexpr const Flag* kFlags[] = {&flag::output,  &flag::runtime, &flag::main,    &flag::parameters,
-                                  &flag::no_plan, &flag::checks,  &flag::devices, &flag::split,
-                                  &flag::report,  &flag::emit,    &flag::target,  &flag::no_portable};
+constexpr const Flag* kFlags[] = {&flag::output,     &flag::runtime, &flag::main,    &flag::parameters,
+                                  &flag::no_plan,    &flag::checks,  &flag::devices, &flag::split,
+                                  &flag::report,     &flag::emit,    &flag::target,  &flag::kernel_memory,
+                                  &flag::no_portable};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
@@ -104,6 +111,9 @@ constexpr ToolDescription kTool = {
     kUsualExitCodes,
     "FILE"};
 
+// Of a workgroup, as libraries of kernels can state it: 65,535 pages.
+constexpr uint64_t kMostKernelMemory = UINT64_C(65535) * 4096;
+
 std::span<const uint8_t> bytes_of(const ModuleFile& file) {
   return {reinterpret_cast<const uint8_t*>(file.bytes().data()), file.bytes().size()};
 }
@@ -111,7 +121,7 @@ std::span<const uint8_t> bytes_of(const ModuleFile& file) {
 Result<int> emit_module(const Flags& flags, const std::string& input) {
   for (const Flag* only_c : kFlags)
     if (flags.has(*only_c) && only_c != &flag::output && only_c != &flag::emit && only_c != &flag::target &&
-        only_c != &flag::no_portable && only_c != &flag::report)
+        only_c != &flag::kernel_memory && only_c != &flag::no_portable && only_c != &flag::report)
       return fail(HALYARD_INVALID_ARGUMENT, "{} with {}=vmfb: the flag is for C; leave it out", *only_c,
                   flag::emit);
   const std::string output = flags[flag::output];
@@ -120,7 +130,12 @@ Result<int> emit_module(const Flags& flags, const std::string& input) {
   std::error_code ignored;
   if (std::filesystem::equivalent(input, output, ignored))
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' is the input; write the module to another file", output);
-  aot::EmitOptions options = {.processors = {}, .keep_portable = !flags[flag::no_portable]};
+  aot::EmitOptions options = {.processors = {},
+                              .dynamic_memory = TOOL_TRY(flags[flag::kernel_memory]).value_or(0),
+                              .keep_portable = !flags[flag::no_portable]};
+  if (options.dynamic_memory > kMostKernelMemory)
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: a workgroup has at most {} bytes of local memory",
+                flag::kernel_memory, options.dynamic_memory, kMostKernelMemory);
   for (const std::string& list : flags[flag::target])
     for (size_t begin = 0; begin <= list.size();) {
       const size_t end = std::min(list.find(',', begin), list.size());
@@ -153,7 +168,8 @@ Result<int> translate(const Flags& flags) {
   if (flags[flag::emit] != "c")
     return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected c or vmfb", flag::emit, flags[flag::emit]);
   for (const Flag* only_module :
-       {static_cast<const Flag*>(&flag::target), static_cast<const Flag*>(&flag::no_portable)})
+       {static_cast<const Flag*>(&flag::target), static_cast<const Flag*>(&flag::kernel_memory),
+        static_cast<const Flag*>(&flag::no_portable)})
     if (flags.has(*only_module))
       return fail(HALYARD_INVALID_ARGUMENT, "{} without {}=vmfb: C is for any processor; add {}=vmfb",
                   *only_module, flag::emit, flag::emit);

@@ -70,6 +70,19 @@ std::set<std::string_view> words_of(std::string_view code) {
   return found;
 }
 
+std::string with_word(std::string_view code, std::string_view word, std::string_view text) {
+  std::string all;
+  for (size_t at = 0; at < code.size();) {
+    size_t end = at;
+    while (end < code.size() && is_plain(code[end])) ++end;
+    const std::string_view found = code.substr(at, end - at);
+    all += found == word ? text : found;
+    if (end < code.size()) all += code[end];
+    at = end + 1;
+  }
+  return all;
+}
+
 std::string constant_i32(uint32_t bits) {
   return bits < 1000000 ? fmt::format("{}u", bits) : fmt::format("0x{:X}u", bits);
 }

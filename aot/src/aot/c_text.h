@@ -25,6 +25,8 @@ std::string compiler_checks(bool floats);
 std::string without_literals(std::string_view code);
 // The identifiers and numbers in a text of C.
 std::set<std::string_view> words_of(std::string_view code);
+// The code with another text in place of each such identifier.
+std::string with_word(std::string_view code, std::string_view word, std::string_view text);
 
 std::string constant_i32(uint32_t bits);
 std::string constant_i64(uint64_t bits);

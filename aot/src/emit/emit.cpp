@@ -33,7 +33,8 @@ Result<Emitted> emit_module(std::span<const uint8_t> bytes, const EmitOptions& o
     ExecutableVariants variants{executable.constant(), {}};
     std::string refusal;
     for (size_t i = 0; i < processors.size(); ++i) {
-      Result<std::vector<uint8_t>> library = executable.compile(compiler, processors[i]);
+      Result<std::vector<uint8_t>> library =
+          executable.compile(compiler, processors[i], options.dynamic_memory);
       if (!library) {
         refusal = fmt::format("executable of constant {} stays portable, for {}: {}", executable.constant(),
                               processors[i].name, library.error().message());

@@ -12,6 +12,9 @@ namespace halyard::aot {
 
 struct EmitOptions {
   std::vector<std::string> processors;  // "x86-64-v3", or with more features: "x86-64-v4+avx512vnni"
+  // Bytes of local memory for the buffers of a kernel whose size is known at run time; 0: kernels with such
+  // buffers stay portable.
+  uint64_t dynamic_memory = 0;
   bool keep_portable = true;  // the portable kernels stay, for devices that have none of the processors
 };
 

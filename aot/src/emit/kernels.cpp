@@ -77,8 +77,8 @@ bool PortableExecutable::asks_for_tiles() const {
                              [](const vm::Import& each) { return each.name == kTileQuery; });
 }
 
-Result<std::vector<uint8_t>> PortableExecutable::compile(halyard_emit_fn emit,
-                                                         const Processor& processor) const {
+Result<std::vector<uint8_t>> PortableExecutable::compile(halyard_emit_fn emit, const Processor& processor,
+                                                         uint64_t dynamic_memory) const {
   if (!refusal_.empty()) return fail(Code::UNIMPLEMENTED, "{}", refusal_);
   std::vector<halyard_emit_kernel_t> kernels;
   for (const std::shared_ptr<const DecodedKernel>& kernel : kernels_) {
@@ -111,7 +111,8 @@ Result<std::vector<uint8_t>> PortableExecutable::compile(halyard_emit_fn emit,
                                           .constant_count = constants.size(),
                                           .imports = imports.data(),
                                           .import_count = imports.size(),
-                                          .buffer_type = &vm::Buffer::kType};
+                                          .buffer_type = &vm::Buffer::kType,
+                                          .dynamic_memory = dynamic_memory};
   std::vector<uint8_t> library;
   const auto take = [](void* user, const char* bytes, size_t size) {
     static_cast<std::vector<uint8_t>*>(user)->assign(bytes, bytes + size);

@@ -26,7 +26,8 @@ class PortableExecutable {
 
   // The bytes of a library of its kernels. UNIMPLEMENTED: a kernel cannot be compiled; the text says which
   // and why.
-  Result<std::vector<uint8_t>> compile(halyard_emit_fn emit, const Processor& processor) const;
+  Result<std::vector<uint8_t>> compile(halyard_emit_fn emit, const Processor& processor,
+                                       uint64_t dynamic_memory) const;
 
  private:
   struct DecodedKernel;

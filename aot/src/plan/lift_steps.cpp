@@ -228,6 +228,11 @@ ValueId Lifter::operate(Op op, Bank bank, std::array<ValueId, 3> operands, Nodes
   values_.at(id).op = op;
   values_.at(id).operands = operands;
   values_.at(id).affine = affine;
+  // A quotient of numbers that no loop changes is such a number, too.
+  const bool is_quotient = op == Op::div_i32_u || op == Op::div_i32_s || op == Op::div_i64_u ||
+                           op == Op::div_i64_s || op == Op::shr_i32_u || op == Op::shr_i64_u;
+  if (is_quotient && !range.is_full(bank) && values_.is_fixed(operands[0]) && values_.is_fixed(operands[1]))
+    values_.at(id).affine = {true, 0, {{id, 1}}};
   return id;
 }
 

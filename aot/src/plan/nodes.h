@@ -60,6 +60,7 @@ struct Node {
   size_t site = 0;
   ValueId condition = kNoValue;  // of a branch
   uint64_t array_bytes = 0;      // of a local array that an effect declares
+  std::string cell;              // the variable in place of memory that an effect declares or assigns
 };
 
 using Nodes = std::vector<Node>;

@@ -437,6 +437,8 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
   replace_buffers(made.body, lifter.values(), lifter.memories());
   do remove_unused(made.body, lifter.values());
   while (remove_unread(made.body));
+  keep_sums(made.body, lifter.values(), overlap);
+  remove_unused(made.body, lifter.values());
   for_each_node(made.body, [&](const Node& node) {
     made.can_fail |=
         node.kind == Node::Kind::check || node.kind == Node::Kind::attempt || node.kind == Node::Kind::fail;

@@ -104,22 +104,14 @@ class Fusion {
 
   bool is_independent(const Access& a, const Access& b, ValueId counter, int64_t step) const {
     if (!a.writes && !b.writes) return true;
+    if (lie_apart(a, b, values_, overlap_)) return true;
     int64_t distance = 0;
     if (a.memory != b.memory) {
       const Overlap lies = overlap_(a.memory, b.memory);
-      if (lies.kind == Overlap::Kind::none) return true;
       if (lies.kind == Overlap::Kind::unknown) return false;
       distance = lies.distance;
     }
     if (a.width == 0 || b.width == 0) return false;
-    const Range& x = values_[a.index].range;
-    const Range& y = values_[b.index].range;
-    constexpr int64_t kLarge = INT64_C(1) << 40;
-    if (x.low >= 0 && y.low >= 0 && x.high < kLarge && y.high < kLarge) {
-      const int64_t x_end = a.offset + (x.high + 1) * a.width;
-      const int64_t y_end = b.offset + distance + (y.high + 1) * b.width;
-      if (x_end <= b.offset + distance + y.low * b.width || y_end <= a.offset + x.low * a.width) return true;
-    }
     // The same elements in the same iteration, and others in others.
     if (a.width != b.width || a.offset != b.offset + distance) return false;
     const Affine p = mapped(values_[a.index].affine);
@@ -238,6 +230,7 @@ void rename(Nodes& nodes, MemoryId memory, const std::string& name, const CellTy
     } else if (here) {
       node.text =
           fmt::format("{}{} = {};", is_declared ? "" : type.declaration() + " ", name, type.stored(node));
+      node.cell = name;
       is_declared = true;
     }
     if (here) {

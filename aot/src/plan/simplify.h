@@ -2,20 +2,10 @@
 // fused loop to the next.
 #pragma once
 
-#include <functional>
-
-#include "plan/nodes.h"
+#include "plan/accesses.h"
 #include "plan/objects.h"
 
 namespace halyard::aot {
-
-// How two memories of a kernel lie to each other.
-struct Overlap {
-  enum class Kind : uint8_t { none, same, unknown };
-  Kind kind = Kind::none;
-  int64_t distance = 0;  // of `same`: where the second one begins in the first one
-};
-using OverlapOf = std::function<Overlap(MemoryId, MemoryId)>;
 
 // Removes what neither effects nor `results` use.
 void remove_unused(Nodes& nodes, const Values& values, const std::vector<ValueId>& results = {});
@@ -23,10 +13,6 @@ void remove_unused(Nodes& nodes, const Values& values, const std::vector<ValueId
 // Loops with the same counts, one after another, become one loop if each iteration of the second one needs
 // only what the same iteration of the first one has done.
 void fuse_loops(Nodes& nodes, Values& values, const OverlapOf& overlap);
-
-// Swaps loops where the inner one sums into elements that the outer one visits in order (interchange.cpp).
-// Returns whether there were any.
-bool interchange_loops(Nodes& nodes, const Values& values, const OverlapOf& overlap);
 
 // Buffers of which each iteration of a loop stores and then loads one element become variables. Their
 // memories lose all accesses. Afterwards remove_unread() removes those of them that nothing reads, and

@@ -26,6 +26,18 @@ bool has_fixed_turns(const Node& node, const Values& values) {
          values.is_constant(node.bound) && values[node.first].range.low < values[node.bound].range.low;
 }
 
+std::vector<Node*> loop_nest(Node& outer, const Values& values) {
+  std::vector<Node*> loops;
+  for (Node* loop = &outer; has_fixed_turns(*loop, values); loop = &loop->body.back()) {
+    loops.push_back(loop);
+    if (loop->body.empty() || !has_fixed_turns(loop->body.back(), values)) break;
+    if (!std::all_of(loop->body.begin(), loop->body.end() - 1,
+                     [](const Node& node) { return is_pure_let(node) && node.accesses.empty(); }))
+      break;
+  }
+  return loops;
+}
+
 bool is_pure_let(const Node& node) { return node.kind == Node::Kind::let && node.removable; }
 
 void remove_unused_lets(Nodes& body, const Values& values) {

@@ -16,33 +16,6 @@ Node* only_loop(Nodes& nodes, const Values& values) {
   return &nodes.back();
 }
 
-// Whether all turns of the counters access other elements: sorted by size, each coefficient is at least the
-// number of elements that the smaller ones reach.
-bool is_injective(const Access& access, const std::vector<std::pair<ValueId, int64_t>>& counters,
-                  const Values& values) {
-  const Affine& index = values[access.index].affine;
-  if (access.width == 0 || !index.known) return false;
-  std::vector<std::pair<int64_t, int64_t>> strides;  // with the number of turns
-  for (const auto& [counter, turns] : counters) {
-    const auto found = std::ranges::find(index.terms, counter, &std::pair<ValueId, int64_t>::first);
-    if (found == index.terms.end() || found->second <= 0) return false;
-    strides.emplace_back(found->second, turns);
-  }
-  std::ranges::sort(strides);
-  int64_t reach = 1;
-  for (const auto& [stride, turns] : strides) {
-    if (stride < reach) return false;
-    reach = stride * turns;
-  }
-  return true;
-}
-
-int64_t coefficient_of(const Access& access, ValueId counter, const Values& values) {
-  for (const auto& [variable, coefficient] : values[access.index].affine.terms)
-    if (variable == counter) return coefficient;
-  return 0;
-}
-
 }  // namespace
 
 bool join_strips(Nodes& nodes, Values& values, const OverlapOf& overlap, ValueId group, ValueId count) {
@@ -65,8 +38,8 @@ bool join_strips(Nodes& nodes, Values& values, const OverlapOf& overlap, ValueId
   for (const Access& load : loads)
     if (load.memory == stores[0].memory || overlap(load.memory, stores[0].memory).kind != Overlap::Kind::none)
       return false;
-  if (coefficient_of(stores[0], loops.back()->value, values) != 1 ||
-      coefficient_of(stores[0], group, values) != counters.back().second)
+  if (stride_of(stores[0], loops.back()->value, values) != 1 ||
+      stride_of(stores[0], group, values) != counters.back().second)
     return false;
 
   // Addresses that depend on the group move into the new loop, in their order.

@@ -84,6 +84,12 @@ ValueId Values::constant(Bank bank, uint64_t bits) {
   return found->second;
 }
 
+bool Values::is_fixed(ValueId id) const {
+  const Affine& affine = all_[id].affine;
+  return affine.known &&
+         std::ranges::none_of(affine.terms, [&](const auto& term) { return all_[term.first].is_variable; });
+}
+
 std::string Values::text(ValueId id, Bank bank) const {
   const Value& value = all_[id];
   if (value.is_constant) {

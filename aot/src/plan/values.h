@@ -67,6 +67,8 @@ class Values {
 
   bool is_constant(ValueId id) const { return all_[id].is_constant; }
   bool is_constant(ValueId id, uint64_t bits) const { return all_[id].is_constant && all_[id].bits == bits; }
+  // Whether the value is one number while a function runs: no loop counts in it.
+  bool is_fixed(ValueId id) const;
   // The value as C of the type of a bank; integers and floats of one size give their bits.
   std::string text(ValueId id, vm::Bank bank) const;
   // The low 32 bits.

@@ -260,6 +260,10 @@ class PlannedWriter {
     if (uses("VM_VECTORS"))
       text += fmt::format("#if {}\n", kHasVectors) +
               "#define VM_VECTORS /* the processor computes several elements at once */\n#endif\n";
+    if (uses("VM_ROWS"))
+      text +=
+          "/* Rows of sums that are computed at a time: 1, 2 or 4. */\n#if defined(VM_ROWS)\n"
+          "#elif defined(__AVX512F__)\n#define VM_ROWS 4u\n#else\n#define VM_ROWS 2u\n#endif\n";
     std::string queries;
     for (const Kernels& each : kernels_)
       if (!each.library.empty()) queries += static_prototype(each);

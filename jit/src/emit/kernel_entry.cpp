@@ -1,6 +1,8 @@
 #include "emit/kernel_entry.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "emit/kernel_objects.h"
@@ -61,7 +63,7 @@ KernelEntry::KernelEntry(const halyard_emit_request_t& request, const halyard_em
       b_(module_.getContext()) {}
 
 uint32_t KernelEntry::local_memory_pages() const {
-  return static_cast<uint32_t>((own_bytes_ + kernel_.local_memory + kPage - 1) / kPage);
+  return static_cast<uint32_t>((own_bytes_ + dynamic_bytes_ + kernel_.local_memory + kPage - 1) / kPage);
 }
 
 // ---- small parts
@@ -126,6 +128,22 @@ void KernelEntry::clear(Value* memory, uint64_t bytes) {
   b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt64(whole)), loop, done);
   b_.SetInsertPoint(done);
   store(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), memory, whole), bytes - whole);
+}
+
+// Clears memory whose size is a multiple of 64 bytes and known at run time.
+void KernelEntry::clear_cache_lines(Value* memory, Value* bytes) {
+  BasicBlock* const before = b_.GetInsertBlock();
+  BasicBlock* const loop = new_block();
+  BasicBlock* const done = new_block();
+  b_.CreateCondBr(b_.CreateIsNull(bytes), done, loop);
+  b_.SetInsertPoint(loop);
+  llvm::PHINode* const at = b_.CreatePHI(b_.getInt64Ty(), 2);
+  clear(b_.CreateGEP(b_.getInt8Ty(), memory, at), kBufferAlignment);
+  Value* const next = b_.CreateAdd(at, b_.getInt64(kBufferAlignment));
+  at->addIncoming(b_.getInt64(0), before);
+  at->addIncoming(next, loop);
+  b_.CreateCondBr(b_.CreateICmpULT(next, bytes), loop, done);
+  b_.SetInsertPoint(done);
 }
 
 void KernelEntry::return_code(Value* code) { b_.CreateRet(code); }
@@ -204,6 +222,10 @@ void KernelEntry::begin(const std::string& symbol) {
   clear(values_, value_bytes);
   clear(refs_, ref_bytes);
   clear(stack_, sizeof(halyard_jit_stack_t));
+  if (!dynamic_buffers_.empty()) {
+    dynamic_used_ = room(sizeof(uint64_t));
+    b_.CreateStore(b_.getInt64(0), dynamic_used_);
+  }
   static_assert(sizeof(halyard_jit_stack_t) % 16 == 0);
 }
 
@@ -224,14 +246,15 @@ void KernelEntry::make_arguments() {
   llvm::Type* const pointer = b_.getPtrTy();
 
   // The buffers that the kernel allocates are before the memory that it was given.
+  const uint64_t own_bytes = own_bytes_ + dynamic_bytes_;
   Value* const bytes = b_.CreateZExt(field(workgroup, kWorkgroupMemoryBytes, i32), i64);
-  if (own_bytes_ + kernel_.local_memory > 0)
-    fail_unless(b_.CreateICmpUGE(bytes, b_.getInt64(own_bytes_ + kernel_.local_memory)), kResourceExhausted);
+  if (own_bytes + kernel_.local_memory > 0)
+    fail_unless(b_.CreateICmpUGE(bytes, b_.getInt64(own_bytes + kernel_.local_memory)), kResourceExhausted);
   Value* const memory = room(sizeof(KernelBuffer));
-  Value* const given = kernel_.local_memory ? b_.CreateSub(bytes, b_.getInt64(own_bytes_)) : b_.getInt64(0);
+  Value* const given = kernel_.local_memory ? b_.CreateSub(bytes, b_.getInt64(own_bytes)) : b_.getInt64(0);
   fill_buffer(
       memory,
-      b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), field(workgroup, kWorkgroupMemory, pointer), own_bytes_),
+      b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), field(workgroup, kWorkgroupMemory, pointer), own_bytes),
       given, true);
   set_object(kLocalMemoryArgument, memory);
 
@@ -449,32 +472,116 @@ bool KernelEntry::is_in_circle(uint32_t at) const {
   return false;
 }
 
-// Gives each buffer that the kernel allocates its place in local memory.
+// Whether only the register refers to the buffers that the instruction allocates: when the instruction runs
+// again, nothing needs the buffer before. Microkernels keep no references.
+bool KernelEntry::is_reused(uint32_t at) const {
+  const uint32_t reg = words_[at].c & vm::kRegisterMask;
+  for (uint32_t other = 0; other < words_.size(); other += vm::word_count(words_[other])) {
+    const Word& word = words_[other];
+    if (is_op(word, DecodedOp::copy_ref) || is_op(word, DecodedOp::move_ref)) {
+      if ((word.a & vm::kRegisterMask) == reg) return false;
+    } else if (word.op < vm::kOpCount) {
+      const vm::OpInfo& op = vm::info(static_cast<Op>(word.op));
+      if (is_op(word, Op::call) || is_op(word, Op::switch_ref)) return false;
+      if (op.mnemonic().starts_with("buffer.") || op.mnemonic().starts_with("cmp.")) continue;
+      size_t index = 0;
+      for (size_t i = 0; i < op.operand_count; ++i) {
+        if (op.operands[i].kind != vm::OperandKind::reg) continue;
+        const uint16_t used = vm::field(&word, index++);
+        if (op.operands[i].bank == vm::Bank::ref && !op.operands[i].writes &&
+            (used & vm::kRegisterMask) == reg)
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Gives each buffer that the kernel allocates its place in local memory, if one is enough for all times that
+// the instruction runs.
 llvm::Error KernelEntry::place_own_buffers() {
+  const std::string hint = "; --kernel_memory=SIZE of vm-cc gives kernels memory for such buffers";
   for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) {
     const Word& word = words_[at];
     if (!is_op(word, Op::buffer_alloc)) continue;
-    const auto low = registers_.constant(at, word.a);
-    const auto high = registers_.constant(at, word.a + 1u);
-    if (!low || !high) return refused(at, "the size of the buffer is not known ahead of time");
-    const uint64_t bytes = *low | uint64_t{*high} << 32;
     const auto alignment = registers_.constant(at, word.b);
     if (!alignment || *alignment > kBufferAlignment)
       return refused(at, "the alignment of the buffer is more than 64, or not known ahead of time");
-    if (is_in_circle(at)) return refused(at, "the buffer is allocated in a loop");
+    const auto low = registers_.constant(at, word.a);
+    const auto high = registers_.constant(at, word.a + 1u);
+    const bool is_known = low && high;
+    if (!is_known || (is_in_circle(at) && !is_reused(at))) {
+      const char* const why =
+          is_known ? "the buffer is allocated in a loop, and may be needed after the next one is"
+                   : "the size of the buffer is not known ahead of time";
+      if (request_.dynamic_memory == 0) return refused(at, (why + hint).c_str());
+      dynamic_buffers_.insert(at);
+      continue;
+    }
+    const uint64_t bytes = *low | uint64_t{*high} << 32;
     if (bytes > kMaxPages * kPage - own_bytes_ - kBufferAlignment)
       return refused(at, "the buffer is larger than the local memory of a workgroup can be");
     own_buffers_[at] = own_bytes_;
     own_bytes_ += (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
   }
-  if ((own_bytes_ + kernel_.local_memory + kPage - 1) / kPage > kMaxPages)
+  if (!dynamic_buffers_.empty())
+    dynamic_bytes_ = (std::min(request_.dynamic_memory, kMaxPages * kPage) + kBufferAlignment - 1) /
+                     kBufferAlignment * kBufferAlignment;
+  if ((own_bytes_ + dynamic_bytes_ + kernel_.local_memory + kPage - 1) / kPage > kMaxPages)
     return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                    "its local memory is larger than that of a workgroup can be");
   return llvm::Error::success();
 }
 
+// The place of a buffer, with the bytes of its KernelBuffer before it. If nothing needs the buffer that the
+// instruction allocated before, its place is used again if it is large enough.
+Value* KernelEntry::dynamic_place(uint32_t at, Value* bytes) {
+  llvm::Type* const i64 = b_.getInt64Ty();
+  fail_unless(b_.CreateICmpULE(bytes, b_.getInt64(dynamic_bytes_)), kResourceExhausted);
+  Value* const needed = b_.CreateAdd(
+      b_.CreateAnd(b_.CreateAdd(bytes, b_.getInt64(kBufferAlignment - 1)), ~(kBufferAlignment - 1)),
+      b_.getInt64(kBufferAlignment));
+  Value* const memory = b_.CreateConstInBoundsGEP1_64(
+      b_.getInt8Ty(), field(entry_->getArg(2), kWorkgroupMemory, b_.getPtrTy()), own_bytes_);
+  const auto take = [&]() -> Value* {
+    Value* const used = b_.CreateLoad(i64, dynamic_used_);
+    Value* const end = b_.CreateAdd(used, needed);
+    fail_unless(b_.CreateICmpULE(end, b_.getInt64(dynamic_bytes_)), kResourceExhausted);
+    b_.CreateStore(end, dynamic_used_);
+    return used;
+  };
+  if (!is_in_circle(at) || !is_reused(at)) return b_.CreateGEP(b_.getInt8Ty(), memory, take());
+  Value* const last = room(sizeof(uint64_t));
+  Value* const room_of_last = room(sizeof(uint64_t));
+  {
+    const llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(entry_->getEntryBlock().getTerminator());
+    b_.CreateStore(b_.getInt64(0), room_of_last);
+  }
+  BasicBlock* const takes = new_block();
+  BasicBlock* const has = new_block();
+  b_.CreateCondBr(b_.CreateICmpULE(needed, b_.CreateLoad(i64, room_of_last)), has, takes);
+  b_.SetInsertPoint(takes);
+  b_.CreateStore(take(), last);
+  b_.CreateStore(needed, room_of_last);
+  b_.CreateBr(has);
+  b_.SetInsertPoint(has);
+  return b_.CreateGEP(b_.getInt8Ty(), memory, b_.CreateLoad(i64, last));
+}
+
 llvm::Error KernelEntry::write_alloc(uint32_t at) {
   const Word& word = words_[at];
+  if (dynamic_buffers_.contains(at)) {
+    static_assert(sizeof(KernelBuffer) <= kBufferAlignment);
+    Value* const bytes = b_.CreateAlignedLoad(b_.getInt64Ty(), slot(word.a), llvm::Align(4));
+    Value* const buffer = dynamic_place(at, bytes);
+    Value* const memory = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), buffer, kBufferAlignment);
+    clear_cache_lines(memory, b_.CreateAnd(b_.CreateAdd(bytes, b_.getInt64(kBufferAlignment - 1)),
+                                           ~(kBufferAlignment - 1)));
+    fill_buffer(buffer, memory, bytes, true);
+    b_.CreateStore(buffer, ref(word.c & vm::kRegisterMask));
+    return llvm::Error::success();
+  }
   const uint64_t bytes = *registers_.constant(at, word.a) | uint64_t{*registers_.constant(at, word.a + 1u)}
                                                                 << 32;
   Value* const memory = b_.CreateConstInBoundsGEP1_64(

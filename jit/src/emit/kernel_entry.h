@@ -42,6 +42,7 @@ class KernelEntry {
   llvm::Error place_own_buffers();
   llvm::Error write_word(uint32_t at);
   llvm::Error write_alloc(uint32_t at);
+  llvm::Value* dynamic_place(uint32_t at, llvm::Value* bytes);
   llvm::Error write_list_get(uint32_t at);
   llvm::Error write_constant(uint32_t at);
   llvm::Error write_import_call(uint32_t at);
@@ -58,6 +59,8 @@ class KernelEntry {
   llvm::AllocaInst* room(uint64_t bytes);
   void fill_buffer(llvm::Value* buffer, llvm::Value* data, llvm::Value* length, bool writable);
   void clear(llvm::Value* memory, uint64_t bytes);
+  void clear_cache_lines(llvm::Value* memory, llvm::Value* bytes);
+  bool is_reused(uint32_t at) const;
   void fail_unless(llvm::Value* condition, int32_t code);
   llvm::Constant* host_type(const char* name);
   llvm::BasicBlock* new_block(const llvm::Twine& name = "");
@@ -82,6 +85,11 @@ class KernelEntry {
   std::map<uint32_t, uint64_t>
       own_buffers_;  // by the instruction that allocates one: its place in local memory
   uint64_t own_bytes_ = 0;
+  // Buffers whose place is found at run time follow those: the instructions that allocate them, and the
+  // bytes in use.
+  std::set<uint32_t> dynamic_buffers_;
+  uint64_t dynamic_bytes_ = 0;
+  llvm::Value* dynamic_used_ = nullptr;
   std::set<std::string> microkernels_;
 };
 

@@ -2,6 +2,7 @@
 // tiles whose steps are one element are panels already; others are transposed to memory of the stack.
 #include "emit/packed_product.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ constexpr uint64_t kS8Type = 2;
 constexpr uint64_t kAccumulate = 0x100;
 constexpr uint64_t kBlockSteps = 64;  // of k, that are packed at a time
 constexpr uint64_t kManyRows = 16;    // enough for panels to pay off
+constexpr uint64_t kManyRowsOfBytes = 8;
 constexpr uint64_t kDirectBlockSteps =
     256;  // that are multiplied at a time, so that the left side stays near
 
@@ -106,6 +108,10 @@ class TiledProduct {
       most_rows_ = vectors.few_rows;
       groups_ = vectors.vectors_of_few;
     }
+    sums_pairs_ = terms == Terms::pairs && !packs;
+    is_in_blocks_ = terms == Terms::floats && !packs && units == 4 && columns == 8 && lanes_ == 8 &&
+                    vectors.is_x86 && vectors.register_lanes <= 8;
+    swaps_columns_ = is_in_blocks_ && vectors.register_lanes == 8;
     tiles_ = groups_ * lanes_ / columns_;
     element_ = terms == Terms::floats ? 4 : 1;
     llvm::LLVMContext& context = w.b.getContext();
@@ -163,20 +169,32 @@ class TiledProduct {
         w_.begin(name + "_" + std::to_string(rows), w_.b.getVoidTy(), parameters, false);
     made->addFnAttr(llvm::Attribute::NoInline);
     multiply_[rows] = made;
-    llvm::Type* const type = vector(sum_type_, lanes_);
+    llvm::Type* const type = vector(sum_type_, sums_pairs_ ? 2 * lanes_ : lanes_);
     Value* const adds = w_.argument(3);
     Values sums;
     for (uint32_t row = 0; row < rows; ++row)
-      for (uint32_t group = 0; group < groups_; ++group)
-        sums.push_back(w_.b.CreateSelect(adds, load_sums(row, group), llvm::Constant::getNullValue(type)));
+      for (uint32_t group = 0; group < groups_; ++group) {
+        llvm::Constant* const zero = llvm::Constant::getNullValue(type);
+        sums.push_back(sums_pairs_ ? static_cast<Value*>(zero)
+                                   : w_.b.CreateSelect(adds, load_sums(row, group), zero));
+      }
     const bool has_excess = terms_ == Terms::quads;
-    if (has_excess) sums.push_back(llvm::Constant::getNullValue(vector(sum_type_, rows)));
+    if (has_excess) sums.push_back(llvm::Constant::getNullValue(vector(sum_type_, std::max(rows, 4u))));
     sums = w_.for_each(w_.argument(2), sums, [&](Value* step, Values now) {
       Value* const lhs = w_.at(w_.argument(0), w_.product(step, w_.argument(1)));
       if (has_excess) now.back() = with_excess(now.back(), lhs, rows);
       if (!packs_) {
         // One group after the other, because registers are few.
         for (uint32_t group = 0; group < groups_; ++group) {
+          if (group > 0 && rows > 1) keep_order();
+          if (sums_pairs_) {
+            Value* const pairs = load_pairs(group, step);
+            for (uint32_t row = 0; row < rows; ++row) {
+              Value*& sum = now[row * groups_ + group];
+              sum = w_.sum(sum, sum_of_pairs(lhs_pairs(lhs, row), pairs));
+            }
+            continue;
+          }
           const Values columns = columns_of(group, step);
           for (uint32_t unit = 0; unit < units_; ++unit)
             for (uint32_t row = 0; row < rows; ++row) {
@@ -210,6 +228,11 @@ class TiledProduct {
         if (has_excess)
           sum = w_.b.CreateSub(
               sum, w_.b.CreateVectorSplat(lanes_, w_.b.CreateExtractElement(sums.back(), uint64_t{row})));
+        if (sums_pairs_) {
+          Value* const before = w_.b.CreateSelect(adds, load_sums(row, group),
+                                                  llvm::Constant::getNullValue(vector(sum_type_, lanes_)));
+          sum = w_.sum(before, w_.sum(every_second(sum, 0), every_second(sum, 1)));
+        }
         store_sums(sum, row, group);
       }
     w_.b.CreateRetVoid();
@@ -228,8 +251,79 @@ class TiledProduct {
                ? w_.b.CreateXor(all, w_.b.CreateVectorSplat(columns_, w_.b.getInt32(0x80808080)))
                : all;
   }
+  // Compilers would keep the broadcast elements of all rows and units for the next group, and run out of
+  // registers.
+  void keep_order() {
+    w_.b.CreateCall(llvm::InlineAsm::get(llvm::FunctionType::get(w_.b.getVoidTy(), false), "", "~{memory}",
+                                         /*hasSideEffects=*/true));
+  }
+
+  // The 16-bit numbers of one step of a tile: two pairs for each column.
+  Value* load_pairs(uint32_t tile, Value* step) {
+    const uint32_t count = columns_ * k0_;
+    Value* const address = w_.at(w_.argument(4 + tile), w_.product(step, w_.i64(count)));
+    Value* const numbers =
+        w_.b.CreateSExt(w_.load(vector(w_.b.getInt8Ty(), count), address), vector(w_.b.getInt16Ty(), count));
+    return w_.b.CreateBitCast(numbers, vector(w_.b.getInt32Ty(), count / 2));
+  }
+  // The two pairs of a row of the widened left side, for each column.
+  Value* lhs_pairs(Value* lhs, uint32_t row) {
+    Value* const both = w_.load(w_.b.getInt64Ty(), w_.at(lhs, w_.i64(uint64_t{row} * k0_ * 2)));
+    return w_.b.CreateBitCast(w_.b.CreateVectorSplat(columns_, both),
+                              vector(w_.b.getInt32Ty(), 2 * columns_));
+  }
+  Value* every_second(Value* numbers, int first) {
+    llvm::SmallVector<int, 16> lanes;
+    for (uint32_t i = 0; i < lanes_; ++i) lanes.push_back(static_cast<int>(2 * i) + first);
+    return w_.b.CreateShuffleVector(numbers, lanes);
+  }
+
+  // Element j of vector i goes to element i of vector j, within each block of four lanes.
+  Values transposed_in_blocks(const Values& rows, uint32_t lanes) {
+    // The lower or upper halves of the blocks of two vectors, in turns of `count` lanes.
+    const auto interleaved = [&](Value* a, Value* b, uint32_t first, uint32_t count) {
+      llvm::SmallVector<int, 8> which;
+      for (uint32_t block = 0; block < lanes; block += 4)
+        for (uint32_t i = 0; i < 4; ++i)
+          which.push_back(static_cast<int>(block + first + i / (2 * count) * count + i % count +
+                                           (i / count % 2 == 0 ? 0 : lanes)));
+      return w_.b.CreateShuffleVector(a, b, which);
+    };
+    Values columns;
+    for (const uint32_t half : {0u, 2u}) {
+      Value* const first = interleaved(rows[0], rows[1], half, 1);
+      Value* const second = interleaved(rows[2], rows[3], half, 1);
+      for (const uint32_t pair : {0u, 2u}) columns.push_back(interleaved(first, second, pair, 2));
+    }
+    return columns;
+  }
+
+  // Transposing within blocks takes fewer instructions than transposing fully. With two blocks in a register
+  // the columns are in another order, and the sums as well: the even ones, and the odd ones.
+  Values columns_in_blocks(uint32_t tile, Value* step) {
+    const uint32_t lanes = vectors_.register_lanes;
+    Value* const address =
+        w_.at(w_.argument(4 + tile), w_.product(step, w_.i64(uint64_t{columns_} * k0_ * 4)));
+    Values columns;
+    for (uint32_t part = 0; part < columns_ / lanes; ++part) {
+      Values rows;
+      for (uint64_t i = 0; i < 4; ++i)
+        rows.push_back(
+            w_.load(vector(panel_type_, lanes), w_.at(address, w_.i64((4 * part + i) * lanes * 4))));
+      const Values some = transposed_in_blocks(rows, lanes);
+      for (uint32_t unit = 0; unit < 4; ++unit) {
+        if (part == 0)
+          columns.push_back(some[unit]);
+        else
+          columns[unit] = w_.b.CreateShuffleVector(columns[unit], some[unit], {0, 1, 2, 3, 4, 5, 6, 7});
+      }
+    }
+    return columns;
+  }
+
   // By unit: the numbers of all columns of a group.
   Values columns_of(uint32_t group, Value* step) {
+    if (is_in_blocks_) return columns_in_blocks(group, step);
     const uint32_t count = tiles_of_group();
     Value* const first = load_tile(group * count, step);
     Value* const second = count == 1 ? first : load_tile(group * count + 1, step);
@@ -251,16 +345,13 @@ class TiledProduct {
                                   {excess, w_.b.CreateVectorSplat(rows, w_.b.getInt32(0x80808080)),
                                    w_.load(vector(w_.b.getInt32Ty(), rows), lhs)});
     }
-    Value* const all = w_.b.CreateSExt(w_.load(vector(w_.b.getInt8Ty(), rows * k0_), lhs),
-                                       vector(w_.b.getInt32Ty(), rows * k0_));
-    Value* sum = nullptr;
-    for (uint32_t unit = 0; unit < k0_; ++unit) {
-      llvm::SmallVector<int, 4> of_unit;
-      for (uint32_t row = 0; row < rows; ++row) of_unit.push_back(static_cast<int>(row * k0_ + unit));
-      Value* const each = w_.b.CreateShuffleVector(all, of_unit);
-      sum = sum ? w_.sum(sum, each) : each;
-    }
-    return w_.sum(excess, w_.b.CreateShl(sum, 7));
+    // The instruction has four numbers at least.
+    Value* const some = w_.load(vector(w_.b.getInt32Ty(), rows), lhs);
+    llvm::SmallVector<int, 4> lanes;
+    for (uint32_t i = 0; i < 4; ++i) lanes.push_back(static_cast<int>(std::min(i, rows)));
+    Value* const all = w_.b.CreateShuffleVector(some, llvm::Constant::getNullValue(some->getType()), lanes);
+    return w_.b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_128, {},
+                                {excess, w_.b.CreateVectorSplat(4, w_.b.getInt32(0x80808080)), all});
   }
 
   Value* out_row(uint32_t tile, uint32_t row) {
@@ -270,12 +361,14 @@ class TiledProduct {
   Value* load_sums(uint32_t row, uint32_t group) {
     llvm::Type* const type = vector(sum_type_, columns_);
     Value* const first = w_.load(type, out_row(group * tiles_of_group(), row));
+    if (swaps_columns_) return w_.b.CreateShuffleVector(first, {0, 2, 4, 6, 1, 3, 5, 7});
     if (tiles_of_group() == 1) return first;
     llvm::SmallVector<int, 16> both;
     for (uint32_t i = 0; i < lanes_; ++i) both.push_back(static_cast<int>(i));
     return w_.b.CreateShuffleVector(first, w_.load(type, out_row(group * 2 + 1, row)), both);
   }
   void store_sums(Value* sums, uint32_t row, uint32_t group) {
+    if (swaps_columns_) sums = w_.b.CreateShuffleVector(sums, {0, 4, 1, 5, 2, 6, 3, 7});
     if (tiles_of_group() == 1) return w_.store(sums, out_row(group, row));
     for (uint32_t half = 0; half < 2; ++half) {
       llvm::SmallVector<int, 16> lanes;
@@ -333,7 +426,7 @@ class TiledProduct {
 
   void write_blocks(const Product& of) {
     Value* const panel = packs_ ? w_.room(groups_ * kBlockSteps * panel_step()) : nullptr;
-    widened_ = terms_ == Terms::pairs ? w_.room(kBlockSteps * most_rows_ * k0_ * 2) : nullptr;
+    widened_ = terms_ == Terms::pairs ? w_.room(block_steps() * most_rows_ * k0_ * 2) : nullptr;
     unused_ = w_.room(uint64_t{most_rows_} * columns_ * 4);
     Value* const blocks = w_.b.CreateUDiv(w_.sum(of.k, w_.i64(block_steps() - 1)), w_.i64(block_steps()));
     Value* const tiles = w_.i64(tiles_);
@@ -440,6 +533,9 @@ class TiledProduct {
   const bool fuses_;
   const VectorSet vectors_;
   const bool packs_;
+  bool sums_pairs_ = false;    // a column has two sums, of the first pairs and of the second ones
+  bool is_in_blocks_ = false;  // columns_in_blocks
+  bool swaps_columns_ = false;
   uint32_t units_ = 0;  // of a step: columns of a panel
   uint32_t lanes_ = 0;  // of a vector of sums
   uint32_t most_rows_ = 0;
@@ -457,8 +553,8 @@ class TiledProduct {
 struct KnownTiles {
   uint64_t type = 0;
   uint32_t n0 = 0, k0 = 0;
-  uint32_t m0 = 0;            // 0: any number of rows
-  bool has_few_rows = false;  // in all
+  uint32_t m0 = 0;        // 0: any number of rows
+  uint64_t few_rows = 0;  // less than this in all; 0: any number
   llvm::Function* function = nullptr;
 };
 
@@ -474,8 +570,39 @@ void write_packed_product(LoopWriter& w, const VectorSet& vectors, const std::fu
     known.push_back(tiles);
   };
   add("floats16x1", kF32Type, Terms::floats, {.n0 = 16, .k0 = 1, .m0 = 16}, false);
-  add("few_floats8x4", kF32Type, Terms::floats, {.n0 = 8, .k0 = 4, .has_few_rows = true}, false);
+  if (vectors.register_lanes == 8) {
+    // Four rows of two vectors leave the registers that the columns need.
+    VectorSet four_rows = vectors;
+    four_rows.few_rows = 4;
+    four_rows.vectors_of_few = 2;
+    for (const uint32_t m0 : {4u, 8u}) {
+      KnownTiles tiles = {.type = kF32Type, .n0 = 8, .k0 = 4, .m0 = m0, .few_rows = kManyRows};
+      tiles.function = m0 == 4
+                           ? TiledProduct(w, four_rows, Terms::floats, 8, 4, false).write("four_floats8x4")
+                           : known.back().function;
+      known.push_back(tiles);
+    }
+  }
+  if (vectors.is_x86 && vectors.register_lanes == 4) {
+    VectorSet one_row = vectors;
+    one_row.few_rows = 1;
+    one_row.vectors_of_few = 4;
+    KnownTiles tiles = {.type = kF32Type, .n0 = 8, .k0 = 4, .few_rows = 2};
+    tiles.function = TiledProduct(w, one_row, Terms::floats, 8, 4, false).write("one_floats8x4");
+    known.push_back(tiles);
+  }
+  add("few_floats8x4", kF32Type, Terms::floats, {.n0 = 8, .k0 = 4, .few_rows = kManyRows}, false);
   add("floats8x4", kF32Type, Terms::floats, {.n0 = 8, .k0 = 4}, true);
+  if (bytes == Terms::pairs) {
+    // A row of a tile has 16 sums: a vector of AVX-512, two of AVX2, four of SSE.
+    VectorSet pairs = vectors;
+    pairs.lanes = 8;
+    pairs.few_rows = vectors.register_lanes == 16 ? 4 : vectors.register_lanes == 8 ? 2 : 1;
+    pairs.vectors_of_few = vectors.register_lanes == 16 ? 4 : 2;
+    KnownTiles tiles = {.type = kS8Type, .n0 = 8, .k0 = 4, .few_rows = kManyRowsOfBytes};
+    tiles.function = TiledProduct(w, pairs, bytes, 8, 4, false).write("few_bytes8x4");
+    known.push_back(tiles);
+  }
   add("bytes8x4", kS8Type, bytes, {.n0 = 8, .k0 = 4}, packs_bytes);
   if (vectors.has_vnni) add("bytes16x4", kS8Type, bytes, {.n0 = 16, .k0 = 4, .m0 = 16}, packs_bytes);
 
@@ -545,8 +672,8 @@ void write_packed_product(LoopWriter& w, const VectorSet& vectors, const std::fu
       is_known = w.b.CreateAnd(is_known, w.b.CreateICmpEQ(of.n0, w.i64(tiles.n0)));
       is_known = w.b.CreateAnd(is_known, w.b.CreateICmpEQ(of.k0, w.i64(tiles.k0)));
       if (tiles.m0 != 0) is_known = w.b.CreateAnd(is_known, w.b.CreateICmpEQ(of.m0, w.i64(tiles.m0)));
-      if (tiles.has_few_rows)
-        is_known = w.b.CreateAnd(is_known, w.b.CreateICmpULT(w.product(of.m, of.m0), w.i64(kManyRows)));
+      if (tiles.few_rows != 0)
+        is_known = w.b.CreateAnd(is_known, w.b.CreateICmpULT(w.product(of.m, of.m0), w.i64(tiles.few_rows)));
       w.if_(is_known, [&] {
         w.b.CreateCall(tiles.function, {of.lhs, of.lhs_stride, of.rhs, of.rhs_stride, of.out, of.out_stride,
                                         of.m, of.n, of.k, of.m0, of.accumulates});

@@ -54,6 +54,9 @@ typedef struct halyard_emit_request_t {
   const halyard_emit_import_t* imports;
   size_t import_count;
   const void* buffer_type; /* the address of the type of a buffer in decoded words */
+  /* Local memory for the buffers of a kernel whose number of bytes is known at run time; 0: kernels with such
+   * buffers are not compiled. */
+  uint64_t dynamic_memory;
 } halyard_emit_request_t;
 
 typedef void (*halyard_emit_take_fn)(void* user, const char* bytes, size_t size);
