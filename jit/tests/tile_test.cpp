@@ -203,6 +203,21 @@ TEST(ContractionTile, GroupsOfUnknownRowsAreNotSingleRows) {
   EXPECT_GE(tiling.group * 64 * 64 * 4, uint64_t{1} << 16);
 }
 
+// Such a tile is written twice, which takes LLVM longer.
+TEST(ContractionTile, TheFirstTilePacksWherePackingCounts) {
+  const auto packs = [](uint64_t rows, uint64_t outer_rows) {
+    const Tiling tiling = choose_tiling(
+        {.rows = rows, .outputs = 64, .can_pack = true, .outer_rows = outer_rows, .terms = {960}}, {32, 16});
+    EXPECT_TRUE(tiling.is_packed) << rows << " " << outer_rows;
+    return tiling.packs_first_tile;
+  };
+  EXPECT_TRUE(packs(1024, 1));
+  EXPECT_TRUE(packs(0, 1)) << "unknown";
+  EXPECT_TRUE(packs(14, 14));
+  EXPECT_FALSE(packs(1025, 1));
+  EXPECT_FALSE(packs(56, 56));
+}
+
 TEST(ContractionTile, SharedGroupsAreSmall) {
   // Of 7 rows of 56, as much as a thread should take at the end; two tiles of rows where the first one packs.
   const Tiling plain = choose_tiling({.rows = 56, .outputs = 64, .outer_rows = 56, .terms = {24}}, {32, 16});

@@ -28,6 +28,8 @@ constexpr uint64_t kMinBlock = 64;
 constexpr uint64_t kMinPackedRows = 24;
 // With more rows, the time in which packing waits for memory does not count.
 constexpr uint64_t kMaxPrefetchedRows = 512;
+// With more rows, the time of packing is worth less than LLVM's time for a second version of the first tile.
+constexpr uint64_t kMaxRowsOfFirstTile = 1024;
 // Sums that stay in the second-level cache from one block of terms to the next, beside what they are computed
 // from.
 constexpr uint64_t kMaxSumsTogether = 32 << 10;
@@ -176,9 +178,9 @@ bool is_worth_packing(const Size& size, const Tiling& tiling) {
   return has_many_rows && tiling.terms_of_block >= kMinBlock;
 }
 
-// Whether packing is a part of the time that counts.
-bool is_worth_prefetching(const Size& size) {
-  return size.rows == 0 || size.outer_rows == 0 || size.rows <= kMaxPrefetchedRows / size.outer_rows;
+// Whether there may be so few rows that packing is a part of the time that counts.
+bool has_few_rows(const Size& size, uint64_t most) {
+  return size.rows == 0 || size.outer_rows == 0 || size.rows <= most / size.outer_rows;
 }
 
 // The product, up to kMaxGroup; 0 if a factor is not known.
@@ -233,14 +235,14 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
   Tiling tiling;
   choose_block(size, tiling);
   tiling.is_packed = is_worth_packing(size, tiling);
-  tiling.prefetches = tiling.is_packed && is_worth_prefetching(size);
+  tiling.prefetches = tiling.is_packed && has_few_rows(size, kMaxPrefetchedRows);
   Size read = size;  // as tiles read B
   if (tiling.is_packed) read.is_strided = read.is_transposed = false;
   const uint64_t lanes = lanes_of_tile(read, registers);
   const uint64_t vectors = vectors_of_tile(read, lanes, tiling.is_packed, may_have_three(registers, tiling));
   tiling.outputs = tiles_of_outputs(read, {vectors, lanes});
   tiling.rows = tiles_of_rows(read, registers, tiling.outputs.front());
-  tiling.packs_first_tile = tiling.is_packed && !size.is_strided;
+  tiling.packs_first_tile = tiling.is_packed && !size.is_strided && has_few_rows(size, kMaxRowsOfFirstTile);
   choose_rows_together(size, tiling);
   choose_group(size, tiling);
   return tiling;

@@ -10,8 +10,8 @@ namespace halyard::vm {
 CallOutcome interpret(Stack& stack);
 // The same for a stack whose stop word is that of other work (Stack::stop).
 CallOutcome interpret_kernel(Stack& stack);
-// The same, but takes samples of hot functions (vm/compile/heat.h). Counting branches adds 7 % to the
-// instructions of a tight loop, so only functions with heat run here.
+// The same, but takes samples of hot functions (vm/compile/heat.h). It counts branches, and stops at samples
+// instead of at branches: at most Sampling::branches branches later, or one instruction that may take long.
 CallOutcome interpret_sampled(Stack& stack);
 // The same as interpret(), and reports every call and return to stack.tracer. A separate instance of the
 // interpreter, so that interpret() need not check for a tracer.

@@ -292,6 +292,12 @@ CallOutcome run_traced(Stack& stack) {
   return outcome;
 }
 
+// If the call must stop, its first branch is a sample.
+void begin_sampling(Stack& stack) {
+  const uint32_t most = must_stop(stack) ? 1 : sampling_of(*stack.top).branches;
+  stack.branches_until_sample = std::min(stack.branches_until_sample, most);
+}
+
 }  // namespace
 
 Result<Outcome> Invocation::go_on() {
@@ -303,8 +309,7 @@ Result<Outcome> Invocation::go_on() {
       outcome = run_traced(stack);
     } else {
       const bool sampled = !stack.native && stack.top->code->heat != nullptr;
-      if (sampled)
-        stack.branches_until_sample = std::min(stack.branches_until_sample, sampling_of(*stack.top).branches);
+      if (sampled) begin_sampling(stack);
       outcome = stack.native ? call_native_entry(stack)
                 : sampled    ? interpret_sampled(stack)
                              : stack.run_plain(stack);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/work_scope.h"
 #include "vm/compile/code_store.h"
 #include "vm/run/module_instance.h"
 #include "vm/run/stack.h"
@@ -79,10 +78,6 @@ const Sampling& sampling_of(const Frame& frame) {
 // later, because the compile thread must end too. Sampling::age avoids this delay for short programs
 // (docs/jit.md).
 const Word* sample(Stack& stack, const Word* ip) {
-  if (stack.stop != stack.own_stop()) [[unlikely]] {  // branches check Stack::interrupted only
-    if (const Code stopped = stop_code(stack.stop); stopped != Code::OK)
-      stack.interrupted.store(static_cast<uint32_t>(stopped));
-  }
   const FunctionCode& code = *stack.top->code;
   const Sampling& sampling = sampling_of(*stack.top);
   stack.branches_until_sample = sampling.branches;

@@ -39,7 +39,7 @@ struct alignas(64) Stack {
   // The plain form of the interpreter: interpret_kernel() if `stop` is another word than `interrupted`.
   CallOutcome (*run_plain)(Stack&) = interpret;
   const halyard_jit_sharing_t* sharing = nullptr;  // of compiled loops; null: they run on this thread alone
-  SpareBlocks* spare_blocks = nullptr;              // of the context; null: none
+  SpareBlocks* spare_blocks = nullptr;             // of the context; null: none
   Invocation* invocation = nullptr;
   uint32_t searched = 0;       // branches since the search for a loop's head began
   uint64_t checked_loops = 0;  // loop nests of compiled code that ran with all checks (decode/jit_abi.h)
@@ -80,6 +80,12 @@ struct alignas(64) Stack {
     while (top) pop();
   }
 };
+
+// Whether the call was interrupted, or the other work whose word is `stop` must stop.
+inline bool must_stop(const Stack& stack) {
+  return stack.interrupted.load(std::memory_order_relaxed) != 0 ||
+         __atomic_load_n(stack.stop, __ATOMIC_RELAXED) != 0;
+}
 
 // Initializes the banks of a new frame. Frames are small, so inline stores are faster than memset; the empty
 // asm keeps the compiler from calling memset.
