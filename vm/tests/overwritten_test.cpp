@@ -19,7 +19,7 @@
 namespace halyard::vm::test {
 namespace {
 
-using WrittenRange = KernelCounts::WrittenRange;
+using WrittenRange = KernelCounts::Range;
 using OverwrittenTrips = std::array<uint64_t, kMaxDimensions>;
 
 // A kernel with bindings 0 to 2 in r3 to r5, and the numbers 0 and 1 in i10:11 and i12:13.
