@@ -19,7 +19,7 @@
 namespace halyard::vm::test {
 namespace {
 
-using Range = KernelCounts::Range;
+using WrittenRange = KernelCounts::Range;
 using OverwrittenTrips = std::array<uint64_t, kMaxDimensions>;
 
 // A kernel with bindings 0 to 2 in r3 to r5, and the numbers 0 and 1 in i10:11 and i12:13.
@@ -41,7 +41,7 @@ std::string writing_kernel(const std::string& body) {
 }
 
 // A loop with counter %i18:19 from 0 to `trips` - 1.
-std::string counted_loop(int trips, const std::string& body, const std::string& before_test = "") {
+std::string writing_loop(int trips, const std::string& body, const std::string& before_test = "") {
   return "    %i14:15 = vm.const.i64 " + std::to_string(trips) + R"(
     vm.br ^bb1(%i10 -> %i18, %i11 -> %i19)
   ^bb1:
@@ -67,7 +67,7 @@ Result<KernelCounts> accesses_of(const std::string& body, std::array<uint32_t, 3
                       {.binding_lengths = kLengths, .workgroups = workgroups, .finds_overwritten = true});
 }
 
-void expect_overwritten(const std::string& body, const std::vector<Range>& expected,
+void expect_overwritten(const std::string& body, const std::vector<WrittenRange>& expected,
                         std::array<uint32_t, 3> workgroups = {1, 1, 1}) {
   const Result<KernelCounts> counts = accesses_of(body, workgroups);
   ASSERT_TRUE(counts) << counts.error().message();
@@ -75,7 +75,7 @@ void expect_overwritten(const std::string& body, const std::vector<Range>& expec
   EXPECT_EQ(counts->overwritten, expected);
 }
 
-void expect_inputs(const std::string& body, const std::vector<Range>& expected,
+void expect_inputs(const std::string& body, const std::vector<WrittenRange>& expected,
                    std::array<uint32_t, 3> workgroups = {1, 1, 1}) {
   const Result<KernelCounts> counts = accesses_of(body, workgroups);
   ASSERT_TRUE(counts) << counts.error().message();
@@ -86,15 +86,15 @@ void expect_inputs(const std::string& body, const std::vector<Range>& expected,
 constexpr const char* kStoreAtCounter = "    vm.buffer.store.i32 %i9, %r4, %i18:19\n";
 
 TEST(Overwritten, ByALoop) {
-  expect_overwritten(counted_loop(100, kStoreAtCounter) + "    vm.return\n", {{1, true, 0, 400}});
+  expect_overwritten(writing_loop(100, kStoreAtCounter) + "    vm.return\n", {{1, true, 0, 400}});
   // Each second element.
-  expect_overwritten(counted_loop(3, R"(
+  expect_overwritten(writing_loop(3, R"(
     %i22:23 = vm.add.i64 %i18:19, %i18:19
     vm.buffer.store.i32 %i9, %r4, %i22:23
 )") + "    vm.return\n",
                      {{1, true, 0, 4}, {1, true, 8, 12}, {1, true, 16, 20}});
   // Backwards.
-  expect_overwritten(counted_loop(10, R"(
+  expect_overwritten(writing_loop(10, R"(
     %i22:23 = vm.sub.i64 %i14:15, %i18:19
     vm.buffer.store.i32 %i9, %r4, %i22:23
 )") + "    vm.return\n",
@@ -104,7 +104,7 @@ TEST(Overwritten, ByALoop) {
 // The 5x7 elements in the corner of a matrix with rows of 10; one loop, as compilers coalesce two.
 TEST(Overwritten, ByQuotientsAndRemainders) {
   const auto corner = [](int trips) {
-    return counted_loop(trips, R"(
+    return writing_loop(trips, R"(
     %i24:25 = vm.const.i64 7
     %i26:27 = vm.div.i64.s %i18:19, %i24:25
     %i28:29 = vm.rem.i64.s %i18:19, %i24:25
@@ -116,7 +116,7 @@ TEST(Overwritten, ByQuotientsAndRemainders) {
     vm.buffer.store.i32 %i9, %r4, %i26:27
 )") + "    vm.return\n";
   };
-  std::vector<Range> rows;
+  std::vector<WrittenRange> rows;
   for (uint64_t row = 0; row < 5; ++row) rows.push_back({1, true, 40 * row, 40 * row + 28});
   expect_overwritten(corner(35), rows);
   expect_overwritten(corner(34), {});  // the last row is not complete: nothing is known
@@ -156,8 +156,8 @@ TEST(Overwritten, ByRangesOfBuffers) {
 
 // Offsets outside of the binding, after which the kernel fails.
 TEST(Overwritten, OnlyInside) {
-  expect_overwritten(counted_loop(501, kStoreAtCounter) + "    vm.return\n", {});
-  expect_overwritten(counted_loop(3, R"(
+  expect_overwritten(writing_loop(501, kStoreAtCounter) + "    vm.return\n", {});
+  expect_overwritten(writing_loop(3, R"(
     %i22:23 = vm.sub.i64 %i18:19, %i12:13
     vm.buffer.store.i32 %i9, %r4, %i22:23
 )") + "    vm.return\n",
@@ -167,7 +167,7 @@ TEST(Overwritten, OnlyInside) {
 // Indices that wrap are other ones than their first iterations tell.
 TEST(Overwritten, OnlyWithoutWrapping) {
   const auto narrowed = [](int trips, const char* op) {
-    return counted_loop(trips,
+    return writing_loop(trips,
                         std::string("    %i22 = vm.trunc.i64.i32 %i18:19\n    %i22 = vm.") + op + R"( %i22
     %i24:25 = vm.ext.i32.i64.s %i22
     vm.buffer.store.i8 %i9, %r4, %i24:25
@@ -179,7 +179,7 @@ TEST(Overwritten, OnlyWithoutWrapping) {
   expect_overwritten(narrowed(129, "ext.i8.i32.s"), {});
   // A sum of 32 bits that wraps to where the binding begins.
   const auto sum = [](int64_t start) {
-    return counted_loop(8, R"(
+    return writing_loop(8, R"(
     %i22 = vm.trunc.i64.i32 %i18:19
     %i23 = vm.const.i32 )" + std::to_string(start) +
                                R"(
@@ -214,12 +214,12 @@ TEST(Overwritten, OnlyIfItIsCertain) {
     vm.return
 )",
                      {});
-  expect_overwritten(counted_loop(5, "", kStoreAtCounter) + "    vm.return\n", {});
+  expect_overwritten(writing_loop(5, "", kStoreAtCounter) + "    vm.return\n", {});
 }
 
 // Iterations that differ are followed one by one; what was noted before that was found does not count.
 TEST(Overwritten, ByIterationsThatDiffer) {
-  expect_overwritten(counted_loop(6, R"(
+  expect_overwritten(writing_loop(6, R"(
     vm.buffer.store.i32 %i9, %r4, %i18:19
     %i24:25 = vm.const.i64 3
     %i20 = vm.cmp.lt.i64.s %i18:19, %i24:25
@@ -234,18 +234,18 @@ TEST(Overwritten, ByIterationsThatDiffer) {
 
 TEST(Inputs, AreWhatIsReadBeforeItIsWritten) {
   const std::string load = "    %i22 = vm.buffer.load.i32 %r4, %i18:19\n";
-  expect_inputs(counted_loop(50, load) + "    vm.return\n", {{1, false, 0, 200}});
-  expect_inputs(counted_loop(50, load + kStoreAtCounter) + "    vm.return\n", {{1, false, 0, 200}});
-  expect_inputs(counted_loop(50, kStoreAtCounter + load) + "    vm.return\n", {});
+  expect_inputs(writing_loop(50, load) + "    vm.return\n", {{1, false, 0, 200}});
+  expect_inputs(writing_loop(50, load + kStoreAtCounter) + "    vm.return\n", {{1, false, 0, 200}});
+  expect_inputs(writing_loop(50, kStoreAtCounter + load) + "    vm.return\n", {});
   // Written in the iterations before only.
-  expect_inputs(counted_loop(50, kStoreAtCounter + std::string(R"(
+  expect_inputs(writing_loop(50, kStoreAtCounter + std::string(R"(
     %i24:25 = vm.add.i64 %i18:19, %i12:13
     %i22 = vm.buffer.load.i32 %r4, %i24:25
 )")) + "    vm.return\n",
                 {{1, false, 4, 204}});
   // In a loop after the one that writes.
   const auto after = [&](int trips) {
-    return counted_loop(50, kStoreAtCounter) + "    %i14:15 = vm.const.i64 " + std::to_string(trips) + R"(
+    return writing_loop(50, kStoreAtCounter) + "    %i14:15 = vm.const.i64 " + std::to_string(trips) + R"(
     vm.br ^bb4(%i10 -> %i18, %i11 -> %i19)
   ^bb4:
     %i20 = vm.cmp.lt.i64.s %i18:19, %i14:15
@@ -288,7 +288,7 @@ TEST(Inputs, AreWholeBindingsIfTheirOffsetsAreNotKnown) {
 )",
                 {{0, false, 4, 8}, {1, false, 0, 2000}});
   // It wraps, so the offsets of the first iterations tell nothing.
-  expect_inputs(counted_loop(300, R"(
+  expect_inputs(writing_loop(300, R"(
     %i22 = vm.trunc.i64.i32 %i18:19
     %i22 = vm.trunc.i32.i8 %i22
     %i24:25 = vm.ext.i32.i64.s %i22
@@ -398,7 +398,7 @@ TEST(Overwritten, RangesAreTheBytesOfAllBoxes) {
     const auto ranges = overwritten.ranges();
     ASSERT_TRUE(ranges);
     for (size_t r = 0; r < ranges->size(); ++r) {
-      const Range& range = (*ranges)[r];
+      const WrittenRange& range = (*ranges)[r];
       ASSERT_LT(range.begin, range.end);
       if (r != 0) {
         ASSERT_LT((*ranges)[r - 1].end, range.begin) << "they do not meet";

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "allocation_count.h"
+#include "estimate.h"
 #include "kernels.h"
 
 namespace halyard::local_tests {
@@ -676,6 +677,21 @@ class CallerTraceTest : public SharingTraceTest {
 };
 TEST_F(CallerTraceTest, OfTheCaller) {
   EXPECT_EQ(report_of(load(slow_kernel(kCount)), 3000, zeros(3000)), (Report{HALYARD_SHARING_ONE_THREAD, 1}));
+}
+
+// The durations are those of the first grid; other grids, and large ones, have none.
+TEST(WorkgroupCosts, AreOfTheFirstSmallGrid) {
+  local::WorkgroupCosts costs;
+  EXPECT_FALSE(costs.are_for(0));
+  EXPECT_FALSE(costs.are_for(local::WorkgroupCosts::kMost + 1));
+  EXPECT_TRUE(costs.are_for(3));
+  EXPECT_TRUE(costs.are_for(3));
+  EXPECT_FALSE(costs.are_for(4));
+  EXPECT_FALSE(costs.of(2).is_known());
+  costs.of(2).learn(500);
+  costs.of(2).learn(700);
+  EXPECT_EQ(costs.of(2).value(), 500U) << "the shorter of the last two";
+  EXPECT_FALSE(costs.of(1).is_known());
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ namespace {
 using local::ByteRange;
 using local::PartialFills;
 
-constexpr uint32_t kWords = 64 << 10;
-constexpr uint64_t kBytes = 4 * uint64_t{kWords};
-constexpr uint32_t kPattern = 0x04030201;
-constexpr int kExecutions = 36;  // the fills are looked at after 32
+constexpr uint32_t kFilledWords = 64 << 10;
+constexpr uint64_t kFilledBytes = 4 * uint64_t{kFilledWords};
+constexpr uint32_t kFillPattern = 0x04030201;
+constexpr int kFillExecutions = 36;  // the fills are looked at after 32
 
 // A loop over words i from `constant 0` on, as many as constant 1 says. %i18:19 is the index, %i22 is i as 32
 // bits.
@@ -90,15 +90,15 @@ class PartialFillsTest : public KernelTest {
   // Executes the list several times. Before each, the words of the memory are `before`.
   void expect(List list, const std::vector<halyard_binding_t>& table, Memory memory,
               const std::vector<uint32_t>& expected) {
-    for (uint32_t round = 0; round < kExecutions; ++round) {
+    for (uint32_t round = 0; round < kFillExecutions; ++round) {
       auto* const words = reinterpret_cast<uint32_t*>(bytes(memory));
       std::fill_n(words, expected.size(), 0xAAAAAAAA + round);
       EXPECT_OK(run(execute_operation(list, table)));
       ASSERT_EQ(content<uint32_t>(memory, expected.size()), expected) << "round " << round;
     }
   }
-  static std::vector<uint32_t> filled_but(uint32_t first, uint32_t count, uint32_t words = kWords) {
-    std::vector<uint32_t> expected(words, kPattern);
+  static std::vector<uint32_t> filled_but(uint32_t first, uint32_t count, uint32_t words = kFilledWords) {
+    std::vector<uint32_t> expected(words, kFillPattern);
     std::iota(expected.begin() + first, expected.begin() + first + count, first);
     return expected;
   }
@@ -106,36 +106,42 @@ class PartialFillsTest : public KernelTest {
 HALYARD_ON_EVERY_DEVICE_AND_COMPILED(PartialFillsTest);
 
 TEST_P(PartialFillsTest, LeaveWhatTheNextDispatchWrites) {
-  Memory memory = zeros(kWords);
-  const Dispatch d = over(100, kWords - 300, {range(memory, 0, kBytes)});
-  const Recording recording =
-      Recording().fill(range(memory, 0, kBytes), kPattern, 4).barrier().dispatch(command(writer(), d));
-  EXPECT_EQ(rests(recording), (Rests{{{0, 400}, {kBytes - 800, kBytes}}}));
-  expect(finish(recording), {}, memory, filled_but(100, kWords - 300));
+  Memory memory = zeros(kFilledWords);
+  const Dispatch d = over(100, kFilledWords - 300, {range(memory, 0, kFilledBytes)});
+  const Recording recording = Recording()
+                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
+                                  .barrier()
+                                  .dispatch(command(writer(), d));
+  EXPECT_EQ(rests(recording), (Rests{{{0, 400}, {kFilledBytes - 800, kFilledBytes}}}));
+  expect(finish(recording), {}, memory, filled_but(100, kFilledWords - 300));
 }
 
 TEST_P(PartialFillsTest, MayHaveNothingToWrite) {
-  Memory memory = zeros(kWords);
-  const Dispatch d = over(0, kWords, {range(memory, 0, kBytes)});
-  const Recording recording =
-      Recording().fill(range(memory, 0, kBytes), kPattern, 4).barrier().dispatch(command(writer(), d));
+  Memory memory = zeros(kFilledWords);
+  const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
+  const Recording recording = Recording()
+                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
+                                  .barrier()
+                                  .dispatch(command(writer(), d));
   EXPECT_EQ(rests(recording), Rests{{}});
-  expect(finish(recording), {}, memory, filled_but(0, kWords));
+  expect(finish(recording), {}, memory, filled_but(0, kFilledWords));
 }
 
 // Ranges of the target and of the binding that begin elsewhere in the memory.
 TEST_P(PartialFillsTest, CountFromTheirTarget) {
-  Memory memory = zeros(2 * kWords);
-  const Dispatch d = over(0, kWords, {range(memory, 4096, kBytes)});
-  const Recording recording =
-      Recording().fill(range(memory, 8192, kBytes), kPattern, 4).barrier().dispatch(command(writer(), d));
-  EXPECT_EQ(rests(recording), (Rests{{{kBytes - 4096, kBytes}}}));
-  std::vector<uint32_t> expected(kWords + 2048, kPattern);
-  std::iota(expected.begin() + 1024, expected.begin() + 1024 + kWords, 0);
+  Memory memory = zeros(2 * kFilledWords);
+  const Dispatch d = over(0, kFilledWords, {range(memory, 4096, kFilledBytes)});
+  const Recording recording = Recording()
+                                  .fill(range(memory, 8192, kFilledBytes), kFillPattern, 4)
+                                  .barrier()
+                                  .dispatch(command(writer(), d));
+  EXPECT_EQ(rests(recording), (Rests{{{kFilledBytes - 4096, kFilledBytes}}}));
+  std::vector<uint32_t> expected(kFilledWords + 2048, kFillPattern);
+  std::iota(expected.begin() + 1024, expected.begin() + 1024 + kFilledWords, 0);
   std::fill_n(expected.begin(), 1024, 0xAAAAAAAA);
   List list = finish(recording);
-  for (int round = 0; round < kExecutions; ++round) {
-    std::fill_n(reinterpret_cast<uint32_t*>(bytes(memory)), 2 * kWords, 0xAAAAAAAA);
+  for (int round = 0; round < kFillExecutions; ++round) {
+    std::fill_n(reinterpret_cast<uint32_t*>(bytes(memory)), 2 * kFilledWords, 0xAAAAAAAA);
     EXPECT_OK(run(execute_operation(list, {})));
     ASSERT_EQ(content<uint32_t>(memory, expected.size()), expected);
   }
@@ -143,153 +149,164 @@ TEST_P(PartialFillsTest, CountFromTheirTarget) {
 
 // Patterns of 4 bytes are written whole, also where a kernel begins within one.
 TEST_P(PartialFillsTest, WriteWholePatterns) {
-  Memory memory = zeros(kWords);
-  const Dispatch d = over(0, kWords - 1000, {range(memory, 2, kBytes - 2)});
+  Memory memory = zeros(kFilledWords);
+  const Dispatch d = over(0, kFilledWords - 1000, {range(memory, 2, kFilledBytes - 2)});
   for (const uint32_t size : {1u, 2u, 4u}) {
-    const Recording recording =
-        Recording().fill(range(memory, 0, kBytes), kPattern, size).barrier().dispatch(command(writer(), d));
+    const Recording recording = Recording()
+                                    .fill(range(memory, 0, kFilledBytes), kFillPattern, size)
+                                    .barrier()
+                                    .dispatch(command(writer(), d));
     ASSERT_EQ(rests(recording).size(), 1U);
     EXPECT_EQ(rests(recording)[0],
               (std::vector<ByteRange>{{0, size == 4 ? 4U : 2U},
-                                      {kBytes - 4000 + 2 - (size == 4 ? 2 : 0), kBytes}}));
-    std::vector<uint8_t> expected(kBytes);
-    for (uint64_t i = 0; i < kBytes; ++i) expected[i] = static_cast<uint8_t>(kPattern >> (8 * (i % size)));
-    for (uint32_t i = 0; i < kWords - 1000; ++i) std::memcpy(&expected[2 + 4 * uint64_t{i}], &i, 4);
+                                      {kFilledBytes - 4000 + 2 - (size == 4 ? 2 : 0), kFilledBytes}}));
+    std::vector<uint8_t> expected(kFilledBytes);
+    for (uint64_t i = 0; i < kFilledBytes; ++i)
+      expected[i] = static_cast<uint8_t>(kFillPattern >> (8 * (i % size)));
+    for (uint32_t i = 0; i < kFilledWords - 1000; ++i) std::memcpy(&expected[2 + 4 * uint64_t{i}], &i, 4);
     List list = finish(recording);
-    for (int round = 0; round < kExecutions; ++round) {
-      std::memset(bytes(memory), 0x77, kBytes);
+    for (int round = 0; round < kFillExecutions; ++round) {
+      std::memset(bytes(memory), 0x77, kFilledBytes);
       EXPECT_OK(run(execute_operation(list, {})));
-      ASSERT_EQ(content<uint8_t>(memory, kBytes), expected) << size;
+      ASSERT_EQ(content<uint8_t>(memory, kFilledBytes), expected) << size;
     }
   }
 }
 
 TEST_P(PartialFillsTest, WriteWhatIsReadBefore) {
-  Memory memory = zeros(kWords);
-  Memory seen = zeros(kWords);
-  const Dispatch d = over(0, kWords, {range(memory, 0, kBytes)});
+  Memory memory = zeros(kFilledWords);
+  Memory seen = zeros(kFilledWords);
+  const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
   {
     const Recording recording = Recording()
-                                    .fill(range(memory, 0, kBytes), kPattern, 4)
+                                    .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
                                     .barrier()
-                                    .copy(range(memory, kBytes / 2, 4096), range(seen, 0, 4096))
+                                    .copy(range(memory, kFilledBytes / 2, 4096), range(seen, 0, 4096))
                                     .barrier()
                                     .dispatch(command(writer(), d));
-    EXPECT_EQ(rests(recording), (Rests{{{kBytes / 2, kBytes / 2 + 4096}}}));
-    expect(finish(recording), {}, memory, filled_but(0, kWords));
-    EXPECT_EQ(content<uint32_t>(seen, 1024), std::vector<uint32_t>(1024, kPattern));
+    EXPECT_EQ(rests(recording), (Rests{{{kFilledBytes / 2, kFilledBytes / 2 + 4096}}}));
+    expect(finish(recording), {}, memory, filled_but(0, kFilledWords));
+    EXPECT_EQ(content<uint32_t>(seen, 1024), std::vector<uint32_t>(1024, kFillPattern));
   }
-  const Dispatch reads = over(10, kWords / 2, {range(memory, 0, kBytes), range(seen, 0, kBytes)});
+  const Dispatch reads =
+      over(10, kFilledWords / 2, {range(memory, 0, kFilledBytes), range(seen, 0, kFilledBytes)});
   const Recording recording = Recording()
-                                  .fill(range(seen, 0, kBytes), 0, 4)
-                                  .fill(range(memory, 0, kBytes), kPattern, 4)
+                                  .fill(range(seen, 0, kFilledBytes), 0, 4)
+                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
                                   .barrier()
                                   .dispatch(command(adder(), reads))
                                   .barrier()
                                   .dispatch(command(writer(), d));
-  EXPECT_EQ(rests(recording), (Rests{{{40, 40 + kBytes / 2}}}));
-  expect(finish(recording), {}, memory, filled_but(0, kWords));
-  std::vector<uint32_t> expected(kWords, 0);
-  std::fill_n(expected.begin() + 10, kWords / 2, kPattern);
-  EXPECT_EQ(content<uint32_t>(seen, kWords), expected);
+  EXPECT_EQ(rests(recording), (Rests{{{40, 40 + kFilledBytes / 2}}}));
+  expect(finish(recording), {}, memory, filled_but(0, kFilledWords));
+  std::vector<uint32_t> expected(kFilledWords, 0);
+  std::fill_n(expected.begin() + 10, kFilledWords / 2, kFillPattern);
+  EXPECT_EQ(content<uint32_t>(seen, kFilledWords), expected);
 }
 
 // A dispatch that reads what it writes.
 TEST_P(PartialFillsTest, WriteWhatTheDispatchItselfReads) {
-  Memory memory = zeros(kWords);
-  const Dispatch d = over(0, kWords, {range(memory, 0, kBytes)});
-  const Recording recording =
-      Recording().fill(range(memory, 0, kBytes), kPattern, 4).barrier().dispatch(command(incrementer(), d));
+  Memory memory = zeros(kFilledWords);
+  const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
+  const Recording recording = Recording()
+                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
+                                  .barrier()
+                                  .dispatch(command(incrementer(), d));
   EXPECT_EQ(rests(recording), Rests());
-  expect(finish(recording), {}, memory, std::vector<uint32_t>(kWords, kPattern + 1));
+  expect(finish(recording), {}, memory, std::vector<uint32_t>(kFilledWords, kFillPattern + 1));
 }
 
 TEST_P(PartialFillsTest, AreLeftToSeveralDispatches) {
-  Memory memory = zeros(kWords);
+  Memory memory = zeros(kFilledWords);
   Executable executable = writer();
-  const Dispatch low = over(0, kWords / 2 - 8, {range(memory, 0, kBytes)});
-  const Dispatch high = over(kWords / 2, kWords / 2 - 8, {range(memory, 0, kBytes)});
+  const Dispatch low = over(0, kFilledWords / 2 - 8, {range(memory, 0, kFilledBytes)});
+  const Dispatch high = over(kFilledWords / 2, kFilledWords / 2 - 8, {range(memory, 0, kFilledBytes)});
   const Recording recording = Recording()
-                                  .fill(range(memory, 0, kBytes), kPattern, 4)
+                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
                                   .barrier()
                                   .dispatch(command(executable, low))
                                   .dispatch(command(executable, high));
-  EXPECT_EQ(rests(recording), (Rests{{{kBytes / 2 - 32, kBytes / 2}, {kBytes - 32, kBytes}}}));
-  std::vector<uint32_t> expected = filled_but(0, kWords);
-  for (const uint32_t end : {kWords / 2, kWords}) std::fill_n(expected.begin() + end - 8, 8, kPattern);
+  EXPECT_EQ(rests(recording),
+            (Rests{{{kFilledBytes / 2 - 32, kFilledBytes / 2}, {kFilledBytes - 32, kFilledBytes}}}));
+  std::vector<uint32_t> expected = filled_but(0, kFilledWords);
+  for (const uint32_t end : {kFilledWords / 2, kFilledWords})
+    std::fill_n(expected.begin() + end - 8, 8, kFillPattern);
   expect(finish(recording), {}, memory, expected);
 }
 
 // Too few bytes, no workgroups, a count in memory, another memory, nothing after it.
 TEST_P(PartialFillsTest, AreNotWorthItOrNotCertain) {
-  Memory memory = zeros(kWords);
-  Memory other = zeros(kWords);
+  Memory memory = zeros(kFilledWords);
+  Memory other = zeros(kFilledWords);
   Memory counts = allocate(std::vector<uint32_t>{0, 1, 1});
   Executable executable = writer();
   const auto rests_before = [&](const Dispatch& d) {
-    return rests(
-        Recording().fill(range(memory, 0, kBytes), kPattern, 4).barrier().dispatch(command(executable, d)));
+    return rests(Recording()
+                     .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
+                     .barrier()
+                     .dispatch(command(executable, d)));
   };
-  EXPECT_EQ(rests_before(over(0, 1000, {range(memory, 0, kBytes)})), Rests());
-  Dispatch none = over(0, kWords, {range(memory, 0, kBytes)});
+  EXPECT_EQ(rests_before(over(0, 1000, {range(memory, 0, kFilledBytes)})), Rests());
+  Dispatch none = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
   none.y = 0;
   EXPECT_EQ(rests_before(none), Rests());
-  Dispatch indirect = over(0, kWords, {range(memory, 0, kBytes)});
+  Dispatch indirect = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
   const halyard_range_t count = range(counts, 0, 12);
   indirect.indirect = &count;
   EXPECT_EQ(rests_before(indirect), Rests());
-  EXPECT_EQ(rests_before(over(0, kWords, {range(other, 0, kBytes)})), Rests());
-  EXPECT_EQ(rests_before(over(0, kWords, {slot(0, 0, kBytes)})), Rests());
-  EXPECT_EQ(rests(Recording().fill(range(memory, 0, kBytes), kPattern, 4)), Rests());
-  EXPECT_EQ(rests_before(over(0, kWords, {range(memory, 0, kBytes)})), Rests{{}}) << "but this one is";
+  EXPECT_EQ(rests_before(over(0, kFilledWords, {range(other, 0, kFilledBytes)})), Rests());
+  EXPECT_EQ(rests_before(over(0, kFilledWords, {slot(0, 0, kFilledBytes)})), Rests());
+  EXPECT_EQ(rests(Recording().fill(range(memory, 0, kFilledBytes), kFillPattern, 4)), Rests());
+  EXPECT_EQ(rests_before(over(0, kFilledWords, {range(memory, 0, kFilledBytes)})), Rests{{}})
+      << "but this one is";
   // The count is read when the dispatch runs: nothing is written but the pattern.
   const Recording recording = Recording()
-                                  .fill(range(memory, 0, kBytes), kPattern, 4)
+                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
                                   .barrier()
                                   .dispatch(command(executable, indirect));
-  expect(finish(recording), {}, memory, std::vector<uint32_t>(kWords, kPattern));
+  expect(finish(recording), {}, memory, std::vector<uint32_t>(kFilledWords, kFillPattern));
 }
 
 // The pattern is there after a failure, too: none of the bytes is that of before.
 TEST_P(PartialFillsTest, AreCompletedAfterAFailure) {
-  Memory memory = zeros(kWords);
-  const Dispatch d = over(100, kWords - 200, {range(memory, 0, kBytes)});
+  Memory memory = zeros(kFilledWords);
+  const Dispatch d = over(100, kFilledWords - 200, {range(memory, 0, kFilledBytes)});
   const Recording recording = Recording()
-                                  .fill(range(memory, 0, kBytes), kPattern, 4)
+                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
                                   .barrier()
                                   .dispatch(command(failing_writer(), d));
-  EXPECT_EQ(rests(recording), (Rests{{{0, 400}, {kBytes - 400, kBytes}}}));
+  EXPECT_EQ(rests(recording), (Rests{{{0, 400}, {kFilledBytes - 400, kFilledBytes}}}));
   List list = finish(recording);
-  for (int round = 0; round < kExecutions; ++round) {
-    std::memset(bytes(memory), 0xAA, kBytes);
+  for (int round = 0; round < kFillExecutions; ++round) {
+    std::memset(bytes(memory), 0xAA, kFilledBytes);
     EXPECT_CODE(OUT_OF_RANGE, run(execute_operation(list, {})));
-    const auto words = content<uint32_t>(memory, kWords);
-    for (uint32_t i = 0; i < kWords; ++i)
-      ASSERT_TRUE(words[i] == kPattern || (words[i] == i && i >= 100 && i < kWords - 100)) << i;
+    const auto words = content<uint32_t>(memory, kFilledWords);
+    for (uint32_t i = 0; i < kFilledWords; ++i)
+      ASSERT_TRUE(words[i] == kFillPattern || (words[i] == i && i >= 100 && i < kFilledWords - 100)) << i;
   }
 }
 
 // A failure before the dispatch that would have written the bytes, and one after it.
 TEST_P(PartialFillsTest, AreCompletedOnlyIfTheirDispatchHasNotRun) {
-  Memory memory = zeros(kWords);
+  Memory memory = zeros(kFilledWords);
   Memory other = zeros(16);
   Executable failing =
       load(kernel_on_binding("  %i26:27 = vm.const.i64 1000000000\n  %i22 = vm.const.i32 1\n  "
                              "vm.buffer.store.i32 %i22, %r3, %i26:27"));
-  const Dispatch d = over(0, kWords, {range(memory, 0, kBytes)});
+  const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
   const Dispatch fails = {.bindings = {range(other, 0, 64)}};
   for (const bool is_before : {true, false}) {
-    Recording recording = Recording().fill(range(memory, 0, kBytes), kPattern, 4).barrier();
+    Recording recording = Recording().fill(range(memory, 0, kFilledBytes), kFillPattern, 4).barrier();
     if (is_before) recording.dispatch(command(failing, fails)).barrier();
     recording.dispatch(command(writer(), d)).barrier();
     if (!is_before) recording.dispatch(command(failing, fails));
     EXPECT_EQ(rests(recording), Rests{{}});
     List list = finish(recording);
-    for (int round = 0; round < kExecutions; ++round) {
-      std::memset(bytes(memory), 0xAA, kBytes);
+    for (int round = 0; round < kFillExecutions; ++round) {
+      std::memset(bytes(memory), 0xAA, kFilledBytes);
       EXPECT_CODE(OUT_OF_RANGE, run(execute_operation(list, {})));
-      EXPECT_EQ(content<uint32_t>(memory, kWords),
-                is_before ? std::vector<uint32_t>(kWords, kPattern) : filled_but(0, kWords));
+      EXPECT_EQ(content<uint32_t>(memory, kFilledWords),
+                is_before ? std::vector<uint32_t>(kFilledWords, kFillPattern) : filled_but(0, kFilledWords));
     }
   }
 }
@@ -297,12 +314,12 @@ TEST_P(PartialFillsTest, AreCompletedOnlyIfTheirDispatchHasNotRun) {
 // The same list with other tables: memory that is filled may be known by another slot, too, which a command
 // reads.
 TEST_P(PartialFillsTest, HoldForTheTableOfEachExecution) {
-  Memory first = zeros(2 * kWords);
-  Memory second = zeros(2 * kWords);
-  Memory seen = zeros(kWords);
-  const Dispatch d = over(0, kWords, {slot(0, 0, kBytes)});
+  Memory first = zeros(2 * kFilledWords);
+  Memory second = zeros(2 * kFilledWords);
+  Memory seen = zeros(kFilledWords);
+  const Dispatch d = over(0, kFilledWords, {slot(0, 0, kFilledBytes)});
   const Recording recording = Recording()
-                                  .fill(slot(0, 0, kBytes), kPattern, 4)
+                                  .fill(slot(0, 0, kFilledBytes), kFillPattern, 4)
                                   .barrier()
                                   .copy(slot(1, 0, 4096), range(seen, 0, 4096))
                                   .barrier()
@@ -311,62 +328,64 @@ TEST_P(PartialFillsTest, HoldForTheTableOfEachExecution) {
   List list = finish(recording, 2);
   const auto expect_seen = [&](const std::vector<halyard_binding_t>& table, Memory memory,
                                uint32_t expected) {
-    std::fill_n(reinterpret_cast<uint32_t*>(bytes(first)), 2 * kWords, 1);
-    std::fill_n(reinterpret_cast<uint32_t*>(bytes(second)), 2 * kWords, 2);
+    std::fill_n(reinterpret_cast<uint32_t*>(bytes(first)), 2 * kFilledWords, 1);
+    std::fill_n(reinterpret_cast<uint32_t*>(bytes(second)), 2 * kFilledWords, 2);
     EXPECT_OK(run(execute_operation(list, table)));
     EXPECT_EQ(content<uint32_t>(seen, 1024), std::vector<uint32_t>(1024, expected));
     EXPECT_EQ(reinterpret_cast<uint32_t*>(bytes(memory))[table[0].offset / 4 + 77], 77U);
   };
-  for (int round = 0; round < kExecutions; ++round) {
-    expect_seen({{first, 0, kBytes}, {second, 0, kBytes}}, first, 2);
-    expect_seen({{first, 0, kBytes}, {first, 0, kBytes}}, first, kPattern);
-    expect_seen({{first, kBytes, kBytes}, {first, 0, kBytes}}, first, 1);
-    expect_seen({{first, kBytes / 2, kBytes}, {first, kBytes, 4096}}, first, kPattern);
-    expect_seen({{second, 0, kBytes}, {first, 0, kBytes}}, second, 1);
+  for (int round = 0; round < kFillExecutions; ++round) {
+    expect_seen({{first, 0, kFilledBytes}, {second, 0, kFilledBytes}}, first, 2);
+    expect_seen({{first, 0, kFilledBytes}, {first, 0, kFilledBytes}}, first, kFillPattern);
+    expect_seen({{first, kFilledBytes, kFilledBytes}, {first, 0, kFilledBytes}}, first, 1);
+    expect_seen({{first, kFilledBytes / 2, kFilledBytes}, {first, kFilledBytes, 4096}}, first, kFillPattern);
+    expect_seen({{second, 0, kFilledBytes}, {first, 0, kFilledBytes}}, second, 1);
   }
 }
 
 // Two memories over the same bytes.
 TEST_P(PartialFillsTest, FindMemoryThatIsKnownTwice) {
-  alignas(64) static std::array<uint32_t, kWords> words;
+  alignas(64) static std::array<uint32_t, kFilledWords> words;
   constexpr uint32_t kAccess = HALYARD_MAP_READ | HALYARD_MAP_WRITE;
-  Memory one = import_memory(words.data(), kBytes, kAccess);
-  Memory two = import_memory(words.data(), kBytes, kAccess);
-  Memory seen = zeros(kWords);
-  const Dispatch d = over(0, kWords, {range(one, 0, kBytes)});
+  Memory one = import_memory(words.data(), kFilledBytes, kAccess);
+  Memory two = import_memory(words.data(), kFilledBytes, kAccess);
+  Memory seen = zeros(kFilledWords);
+  const Dispatch d = over(0, kFilledWords, {range(one, 0, kFilledBytes)});
   const Recording recording = Recording()
-                                  .fill(range(one, 0, kBytes), kPattern, 4)
+                                  .fill(range(one, 0, kFilledBytes), kFillPattern, 4)
                                   .barrier()
                                   .copy(range(two, 0, 4096), range(seen, 0, 4096))
                                   .barrier()
                                   .dispatch(command(writer(), d));
   List list = finish(recording);
-  for (int round = 0; round < kExecutions; ++round) {
+  for (int round = 0; round < kFillExecutions; ++round) {
     words.fill(0xAAAAAAAA);
     EXPECT_OK(run(execute_operation(list, {})));
-    EXPECT_EQ(content<uint32_t>(seen, 1024), std::vector<uint32_t>(1024, kPattern));
-    EXPECT_TRUE(std::ranges::equal(words, filled_but(0, kWords)));
+    EXPECT_EQ(content<uint32_t>(seen, 1024), std::vector<uint32_t>(1024, kFillPattern));
+    EXPECT_TRUE(std::ranges::equal(words, filled_but(0, kFilledWords)));
   }
 }
 
 // Executions at the same time, each with memory of its own, while the fills are looked for.
 TEST_P(PartialFillsTest, ConcurrentExecutions) {
-  const Dispatch d = over(5, kWords - 10, {slot(0, 0, kBytes)});
+  const Dispatch d = over(5, kFilledWords - 10, {slot(0, 0, kFilledBytes)});
   Executable executable = writer();
   for (int round = 0; round < 8; ++round) {
-    const Recording recording =
-        Recording().fill(slot(0, 0, kBytes), kPattern, 4).barrier().dispatch(command(executable, d));
+    const Recording recording = Recording()
+                                    .fill(slot(0, 0, kFilledBytes), kFillPattern, 4)
+                                    .barrier()
+                                    .dispatch(command(executable, d));
     List list = finish(recording, 1);
     std::vector<Memory> memories;
-    for (int i = 0; i < 3; ++i) memories.push_back(zeros(kWords));
+    for (int i = 0; i < 3; ++i) memories.push_back(zeros(kFilledWords));
     std::vector<std::thread> threads;
     for (Memory memory : memories)
       threads.emplace_back([&, memory] {
-        for (int i = 0; i < 14; ++i) EXPECT_OK(run(execute_operation(list, {{memory, 0, kBytes}})));
+        for (int i = 0; i < 14; ++i) EXPECT_OK(run(execute_operation(list, {{memory, 0, kFilledBytes}})));
       });
     for (std::thread& thread : threads) thread.join();
     for (Memory memory : memories) {
-      EXPECT_EQ(content<uint32_t>(memory, kWords), filled_but(5, kWords - 10));
+      EXPECT_EQ(content<uint32_t>(memory, kFilledWords), filled_but(5, kFilledWords - 10));
       destroy(memory);
     }
   }
@@ -376,15 +395,17 @@ TEST_P(PartialFillsTest, ConcurrentExecutions) {
 TEST_P(PartialFillsTest, OfMemoryWithoutBytesFail) {
   Semaphore never = semaphore();
   Completion completion;
-  Memory unborn = queue_allocate(kBytes, {{never, 1}}, {}, completion);
-  const Dispatch d = over(0, kWords, {range(unborn, 0, kBytes)});
-  List list = finish(
-      Recording().fill(range(unborn, 0, kBytes), kPattern, 4).barrier().dispatch(command(writer(), d)));
-  for (int round = 0; round < kExecutions; ++round)
+  Memory unborn = queue_allocate(kFilledBytes, {{never, 1}}, {}, completion);
+  const Dispatch d = over(0, kFilledWords, {range(unborn, 0, kFilledBytes)});
+  List list = finish(Recording()
+                         .fill(range(unborn, 0, kFilledBytes), kFillPattern, 4)
+                         .barrier()
+                         .dispatch(command(writer(), d)));
+  for (int round = 0; round < kFillExecutions; ++round)
     EXPECT_CODE(FAILED_PRECONDITION, run(execute_operation(list, {})));
   EXPECT_OK(signal(never, 1));
   EXPECT_OK(outcome(completion));
-  expect(list, {}, unborn, filled_but(0, kWords));
+  expect(list, {}, unborn, filled_but(0, kFilledWords));
 }
 
 TEST(RangeSet, IsTheSetOfItsBytes) {
