@@ -19,6 +19,10 @@ void keep_stored(Nodes& nodes, Values& values, const OverlapOf& overlap);
 // An element of memory that loops sum into is kept in a variable until the sum is complete. (sums.cpp)
 void keep_sums(Nodes& nodes, const Values& values, const OverlapOf& overlap);
 
+// A load of an element that a statement before has stored becomes the stored value; a store of an element
+// that is stored again before it is loaded is left out. (sums.cpp)
+void forward_stores(Nodes& nodes, const Values& values, const OverlapOf& overlap);
+
 // Sums of neighbouring elements become rows of sums, which C compilers vectorize, of several rows at a time.
 // Returns whether there were any. (interchange.cpp)
 bool interchange_loops(Nodes& nodes, Values& values, const OverlapOf& overlap);

@@ -438,6 +438,7 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
   do remove_unused(made.body, lifter.values());
   while (remove_unread(made.body));
   keep_sums(made.body, lifter.values(), overlap);
+  forward_stores(made.body, lifter.values(), overlap);
   remove_unused(made.body, lifter.values());
   for_each_node(made.body, [&](const Node& node) {
     made.can_fail |=

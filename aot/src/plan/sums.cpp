@@ -3,7 +3,7 @@
 // becomes a variable until the sum is complete:
 //   float sum = 0; for k: sum = f(sum, a[k]); c[i] = sum
 // Without the store before the loops, the variable begins with the element. There may be several loops
-// inside each other.
+// inside each other. What is loaded where it was just stored is taken from the value.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -96,7 +96,51 @@ void forget_index(Node& node) {
   node.accesses.clear();
 }
 
+// Whether the statement neither fails nor does anything but load and store elements.
+bool is_plain(const Node& node) { return is_pure_let(node) || is_element_store(node); }
+
+// The loads after the store at `at` that load what it stores get the value instead. If the element is then
+// stored again before anything else loads it, the first store is removed; returns whether it was.
+bool forward_store(Nodes& nodes, size_t at, const Values& values, const OverlapOf& overlap) {
+  const Node store = nodes[at];
+  const Access& stored = store.accesses[0];
+  if (!values[stored.index].affine.known) return false;
+  Node value = store;
+  forget_index(value);
+  for (size_t i = at + 1; i < nodes.size() && is_plain(nodes[i]); ++i) {
+    Node& node = nodes[i];
+    if (is_element_store(node)) {
+      if (is_same_element(node.accesses[0], stored, values)) {
+        nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(at));
+        return true;
+      }
+      if (!lie_apart(node.accesses[0], stored, values, overlap)) return false;
+      continue;
+    }
+    if (is_load(node) && is_same_element(node.accesses[0], stored, values)) {
+      CellType type(stored.width);
+      type.add(store);
+      type.add(node);
+      type.load(node.text, stored.memory, fmt::format("({})", type.stored(store)));
+      forget_index(node);
+      node.uses.insert(node.uses.end(), value.uses.begin(), value.uses.end());
+      continue;
+    }
+    for (const Access& access : node.accesses)
+      if (!lie_apart(access, stored, values, overlap)) return false;
+  }
+  return false;
+}
+
 }  // namespace
+
+void forward_stores(Nodes& nodes, const Values& values, const OverlapOf& overlap) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    forward_stores(nodes[i].body, values, overlap);
+    forward_stores(nodes[i].other, values, overlap);
+    if (is_element_store(nodes[i]) && forward_store(nodes, i, values, overlap)) --i;
+  }
+}
 
 void keep_sums(Nodes& nodes, const Values& values, const OverlapOf& overlap) {
   for (size_t i = 0; i < nodes.size(); ++i) {
