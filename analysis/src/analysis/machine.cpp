@@ -78,7 +78,7 @@ bool Choices::advance() {
 }
 
 Machine::Machine(Program& program, Choices& choices, Budget& budget)
-    : program_(program), choices_(&choices), budget_(budget), global_refs_(program.module().global_refs()) {}
+    : program_(program), choices_(&choices), budget_(budget) {}
 
 Expression Machine::unknown(const Frame& frame, const vm::Instruction& at, std::string_view what) {
   return program_.symbols().fresh(
@@ -405,13 +405,14 @@ bool Machine::access_global(Frame& frame, const vm::Instruction& at) {
     case Op::global_store_indirect_ref: {
       const auto index = registers.read32(operands[0].reg).constant();
       const bool is_load = at.op == Op::global_load_indirect_ref;
-      const bool is_known = index && *index >= 0 && static_cast<uint64_t>(*index) < global_refs_.size();
+      const bool is_known =
+          index && *index >= 0 && static_cast<uint64_t>(*index) < program_.module().global_refs();
       if (is_load) {
-        registers.set_ref(operands[2].reg,
-                          is_known ? global_refs_[static_cast<size_t>(*index)] : std::make_shared<Unknown>());
+        registers.set_ref(operands[2].reg, is_known ? global_refs_[static_cast<uint32_t>(*index)]
+                                                    : std::make_shared<Unknown>());
       } else {
         Ref stored = registers.ref(operands[2].reg);
-        if (is_known) global_refs_[static_cast<size_t>(*index)] = std::move(stored);
+        if (is_known) global_refs_[static_cast<uint32_t>(*index)] = std::move(stored);
       }
       return true;
     }

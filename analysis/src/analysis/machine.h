@@ -80,8 +80,8 @@ class Machine {
   Program& program_;
   Choices* choices_;
   Budget& budget_;
-  std::map<uint32_t, Slot> globals_;  // by byte offset
-  std::vector<Ref> global_refs_;
+  std::map<uint32_t, Slot> globals_;     // by byte offset
+  std::map<uint32_t, Ref> global_refs_;  // that have been read or written; others are null
   struct Repeats {
     std::vector<uint32_t> taken;  // how often each way was chosen
     Expression live;              // of memory, the last time

@@ -42,7 +42,6 @@ class Lifter {
   Lifter(const Plan& host, const std::vector<Kernels>& kernels) : host_(host), kernels_(kernels) {
     objects_.push_back({});
     values_.constant(vm::Bank::i32, 0);
-    refs_.resize(host.module.global_refs(), kNull);
   }
   virtual ~Lifter() = default;
 
@@ -50,7 +49,8 @@ class Lifter {
   std::vector<Memory>& memories() { return memories_; }
   std::vector<Site>& sites() { return sites_; }
   std::vector<Object>& objects() { return objects_; }
-  std::vector<ObjectId>& refs() { return refs_; }
+  // Refs of the module that have been read or written, by number; others are kNull.
+  std::map<uint32_t, ObjectId>& refs() { return refs_; }
   const std::string& reason() const { return reason_; }
   bool is_stuck() const { return !reason_.empty(); }
   void give_up(std::string reason) {
@@ -199,7 +199,7 @@ class Lifter {
   std::vector<Memory> memories_;
   std::vector<Object> objects_;
   std::vector<Site> sites_;
-  std::vector<ObjectId> refs_;  // globals
+  std::map<uint32_t, ObjectId> refs_;
   std::map<std::pair<const Plan*, uint32_t>, std::unique_ptr<Body>> bodies_;
   std::map<std::pair<const Plan*, uint32_t>, MemoryId> constants_;
   const Plan* plan_ = nullptr;  // of the function that is being lifted

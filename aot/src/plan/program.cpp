@@ -167,7 +167,7 @@ bool Program::lift_function(const PublicFunction& face, size_t scope) {
     given.push_back({.object = lifter.add_object({.kind = Object::Kind::fence}), .is_ref = true});
   }
   lifter.arguments = made.arguments;
-  const std::vector<ObjectId> before = lifter.refs();
+  const std::map<uint32_t, ObjectId> before = lifter.refs();
   std::vector<Returned> results;
   uint32_t function = 0;
   for (const vm::Export& each : host_.module.exports())
@@ -236,21 +236,23 @@ bool Program::lift_function(const PublicFunction& face, size_t scope) {
 }
 
 // A global that holds another buffer after the call keeps its memory, which gets the bytes of the new one.
-bool Program::keep_globals(HostFunction& function, const std::vector<ObjectId>& before) {
+bool Program::keep_globals(HostFunction& function, const std::map<uint32_t, ObjectId>& before) {
   Lifter& lifter = *lifter_;
-  const std::vector<ObjectId> after = lifter.refs();
-  for (size_t i = 0; i < before.size(); ++i) {
-    if (before[i] == after[i]) continue;
+  const auto before_call = [&](uint32_t ref) {
+    const auto known = before.find(ref);
+    return known == before.end() ? kNull : known->second;
+  };
+  for (const auto& [ref, now] : lifter.refs()) {
+    const ObjectId was = before_call(ref);
+    if (was == now) continue;
     const auto kind = [&](ObjectId id) {
       return id == kUnknownObject ? Object::Kind::null : lifter.objects()[id].kind;
     };
-    if (kind(after[i]) == Object::Kind::fence &&
-        (before[i] == kNull || kind(before[i]) == Object::Kind::fence))
-      continue;
-    if (kind(after[i]) != Object::Kind::buffer || kind(before[i]) != Object::Kind::buffer)
+    if (kind(now) == Object::Kind::fence && (was == kNull || kind(was) == Object::Kind::fence)) continue;
+    if (kind(now) != Object::Kind::buffer || kind(was) != Object::Kind::buffer)
       return give_up("a call changes an object of the program");
-    const Object from = lifter.objects()[after[i]];
-    const Object to = lifter.objects()[before[i]];
+    const Object from = lifter.objects()[now];
+    const Object to = lifter.objects()[was];
     Memory& memory = lifter.memories()[to.place.memory];
     const Values& values = lifter.values();
     if (memory.kind != MemoryKind::state && memory.kind != MemoryKind::constant)
@@ -261,9 +263,9 @@ bool Program::keep_globals(HostFunction& function, const std::vector<ObjectId>& 
         !values.is_constant(to.place.offset, 0) || !values.is_constant(to.place.length, memory.size))
       return give_up("a call changes the size of an object of the program");
     // Nothing else may know the memory.
-    for (size_t other = 0; other < before.size(); ++other) {
-      for (const ObjectId id : {before[other], after[other]}) {
-        if ((other == i && id == before[i]) || id == kNull || kind(id) != Object::Kind::buffer) continue;
+    for (const auto& [other, after] : lifter.refs()) {
+      for (const ObjectId id : {before_call(other), after}) {
+        if ((other == ref && id == was) || id == kNull || kind(id) != Object::Kind::buffer) continue;
         if (lifter.objects()[id].place.memory == to.place.memory)
           return give_up("two objects of the program share memory");
       }

@@ -2,6 +2,7 @@
 // offsets in one arena, and command buffers are calls.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,7 +98,7 @@ class Program {
   bool lift_kernels();
   bool lift_kernel(size_t kernels, uint32_t function, const std::vector<size_t>& sites);
   Overlap overlap_of(size_t a, size_t b, const std::vector<size_t>& sites) const;
-  bool keep_globals(HostFunction& function, const std::vector<ObjectId>& before);
+  bool keep_globals(HostFunction& function, const std::map<uint32_t, ObjectId>& before);
   bool keep_written_constants();
   bool check_scopes(const Nodes& nodes, size_t scope);
   void write_kernels();
