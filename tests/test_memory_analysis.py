@@ -4,8 +4,10 @@ import itertools
 import json
 import os
 import re
+import resource
 import unittest
 
+import installed
 import large
 import perfetto
 import vmrun
@@ -202,6 +204,29 @@ class Analysis(vmrun.FolderCase):
     def test_what_cannot_be_followed(self):
         self.assertIn("does too much to be followed", self.function("endless")["trouble"])
         self.assertIn("nest deeper", self.function("recursive")["trouble"])
+
+    def test_globals_that_nothing_uses_take_no_memory(self):
+        # Half a billion of them: 2 GiB of numbers, 8 GiB of references.
+        text = """vm.module @m
+vm.state 8, 536870913
+vm.export @f
+vm.func @f() -> (i32) {
+  %r0 = vm.const.ref.zero
+  vm.global.store.ref %r0, .refs[536870912] : !vm.buffer
+  %r0 = vm.global.load.ref .refs[536870912] : !vm.buffer
+  %i0 = vm.cmp.nz.ref %r0
+  vm.return %i0
+}
+"""
+        module = self.write("globals.vmasm", text.encode())
+        tools = [("vm-dump", module, "--memory")]
+        if os.path.exists(os.path.join(vmrun.BIN, "vm-cc")):
+            tools.append(("vm-cc", module, "-o", os.path.join(self.folder, "globals")))
+        limit = resource.RLIM_INFINITY if installed.cache("HALYARD_SANITIZE") else 1 << 30
+        for tool, *arguments in tools:
+            with self.subTest(tool):
+                done = vmrun.run(tool, *arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+                self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_nested_lists(self):
         nested = self.write("nested.vmasm", NESTED.encode())
