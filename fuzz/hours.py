@@ -49,7 +49,7 @@ def add(path, day):
 
 
 def totals():
-    """{target: [seconds that count, executions, findings, calls, last day]}. Of a run counts the clock or the processor, whichever is less:
+    """{target: [seconds that count, executions, findings, calls, last day]}. A run counts with its time by the clock or of the processor, whichever is less:
     a loaded machine stretches the one, threads the other."""
     sums = {name: [0, 0, 0, 0, ""] for name in targets()}
     for (day, name), (clock, processor, *counts) in sorted(record().items()):
@@ -70,7 +70,7 @@ def table():
     text = f"""# Hours of fuzzing
 
 How long each target has explored, by `./dev fuzz --minutes=N`. The goal is {GOAL} minutes for each: {done} of
-{len(sums)} have them. Of a run counts the time of the clock or of processors, whichever is less. "Findings" are runs that ended with
+{len(sums)} have them. A run counts with its time by the clock or of the processors, whichever is less. "Findings" are runs that ended with
 one. Of a target that compiles code, the calls that it compared stand beside its executions. `hours.py` writes this table from
 `hours.tsv`, which has a line for each target and day.
 

@@ -9,7 +9,7 @@ namespace halyard::vm::test {
 namespace {
 
 // Each function counts its turns in the buffer, after the call that stops the work.
-constexpr const char* kText = R"(
+constexpr const char* kSampledText = R"(
 vm.module @program
 vm.import @work.stop cconv "0v_v"
 vm.import @work.pause cconv "0v_v"
@@ -112,7 +112,7 @@ class SampledStop : public testing::TestWithParam<bool> {
     Stopping stopping;
     machine.add_native(
         "work", {{"stop", "0v_v", &stop_work, nullptr}, {"pause", "0v_v", &pause_work, nullptr}}, &stopping);
-    machine.add(kText);
+    machine.add(kSampledText);
     Invocation invocation(machine.context);
     if (interrupts)
       stopping.invocation = &invocation;
