@@ -115,6 +115,10 @@ class Reach(Case):
         steps, same = ([(step["name"], step["place"]) for step in each["steps"]] for each in (profile, local))
         self.assertEqual(steps, same)
         self.assertEqual([name for name, _ in steps], ["mul"])
+        # Whatever ends first at the server, the dispatch belongs to its own submission.
+        for _ in range(8):
+            profile = json.loads(self.mul("--profile", "--json").stdout)["profile"]
+            self.assertEqual([(step["name"], step["place"]) for step in profile["steps"]], same)
 
     def test_a_time_limit_stops_the_kernel(self):
         server = self.serve()

@@ -94,6 +94,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.completed = completed;
   submission.completed_user = static_cast<WorkTrace*>(work.get());
   work->trace_submit(device.trace(), operation.kind, point.wait, work->commands);
+  if (point.execution) point.execution->store(work->execution(), std::memory_order_relaxed);
   if (halyard_status_t status = device.table().queue_submit(device.handle(), &submission)) {
     // If the driver refuses an alloca, there is no memory, even if the driver has stored a handle here.
     if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;

@@ -52,10 +52,11 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   const hal::QueuePoint point = {*device_,   asked.affinity() ? asked.affinity() : hal::kAnyQueue,
                                  wait.get(), signal.get(),
                                  memory,     scope.get(),
-                                 0};
+                                 0,          spans_ ? spans_->begin(number) : nullptr};
   std::vector<uint64_t> memories;
   if (failure.ok()) {
     if (Result<> submitted = submit(asked, data, point, memories, failure); !submitted) {
+      if (spans_) spans_->forget(number);
       const std::lock_guard lock(mutex_);
       in_flight_.erase(number);
       return submitted;

@@ -1,7 +1,9 @@
 // The tracer has no file; it calls an observer when its buffers are written.
 #include "server/spans.h"
 
+#include <algorithm>
 #include <new>
+#include <utility>
 
 namespace halyard::device_server {
 
@@ -34,13 +36,35 @@ void Spans::observe(const TracedSlice& slice) {
   }
 }
 
+std::atomic<uint64_t>* Spans::begin(uint64_t submission) {
+  const std::lock_guard lock(mutex_);
+  return &executions_[submission];
+}
+
+void Spans::forget(uint64_t submission) {
+  const std::lock_guard lock(mutex_);
+  executions_.erase(submission);
+}
+
 bool Spans::take(uint64_t submission, remote::Message& message,
                  flatbuffers::Offset<schema::remote::Spans>& body) {
   (void)tracer_->totals();  // writes the buffers
   std::vector<Span> spans;
   {
     const std::lock_guard lock(mutex_);
-    spans.swap(spans_);
+    const auto ended = executions_.extract(submission);
+    const uint64_t own = ended ? ended.mapped().load(std::memory_order_relaxed) : 0;
+    const auto is_running = [&](uint64_t execution) {
+      return std::ranges::any_of(executions_, [&](const auto& each) { return each.second == execution; });
+    };
+    // Spans of no submission go with any. A thread may report its part of a dispatch after the end of the
+    // work: nobody asks for it any more.
+    std::erase_if(spans_, [&](Span& span) {
+      const uint64_t of = span.facts.execution;
+      const bool is_taken = of == own || of == 0;
+      if (is_taken) spans.push_back(std::move(span));
+      return is_taken || !is_running(of);
+    });
   }
   if (spans.empty()) return false;
   std::vector<flatbuffers::Offset<schema::remote::Span>> all;

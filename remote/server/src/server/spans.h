@@ -2,6 +2,7 @@
 // Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,7 +22,12 @@ class Spans {
   ~Spans();
   const Ref<Tracer>& tracer() const { return tracer_; }
 
-  // Appends the message for what has ended since the last call. False: nothing.
+  // Called before a submission reaches the device. Returns where its number in traces is written
+  // (hal::QueuePoint::execution); valid until take() or forget().
+  std::atomic<uint64_t>* begin(uint64_t submission);
+  // The submission was refused.
+  void forget(uint64_t submission);
+  // Called when the submission has ended. Appends the message with its spans. False: there are none.
   bool take(uint64_t submission, remote::Message& message, flatbuffers::Offset<schema::remote::Spans>& body);
 
  private:
@@ -34,8 +40,9 @@ class Spans {
   void observe(const TracedSlice& slice);
 
   Ref<Tracer> tracer_;
-  std::mutex mutex_;  // guards the members below
-  std::vector<Span> spans_;
+  std::mutex mutex_;                                      // guards the members below
+  std::vector<Span> spans_;                               // of submissions that have not ended
+  std::map<uint64_t, std::atomic<uint64_t>> executions_;  // by submission: the number in traces
   std::map<uint64_t, uint32_t> tracks_;
 };
 
