@@ -36,9 +36,8 @@ EarlyCompilation::EarlyCompilation(vm::LoadedModule& module)
 
 std::optional<uint64_t> EarlyCompilation::interpreted_nanoseconds(const halyard_command_dispatch_t& dispatch,
                                                                   const Kernel& kernel) const {
-  const Result<vm::KernelCounts> counts = counts_of_dispatch(
-      module_, kernel, dispatch, {dispatch.workgroups[0], dispatch.workgroups[1], dispatch.workgroups[2]},
-      no_operations, kMaxSteps);
+  const Result<vm::KernelCounts> counts =
+      counts_of_dispatch(module_, kernel, dispatch, workgroups_of(dispatch), no_operations, kMaxSteps);
   if (!counts) return std::nullopt;
   const uint64_t bytes = counts->bytes ? counts->bytes->read + counts->bytes->written : 0;
   uint64_t nanoseconds = 0;

@@ -11,10 +11,6 @@
 
 namespace halyard::local {
 
-// For direct dispatches only.
-inline WorkgroupCount workgroups_of(const halyard_command_dispatch_t& command) {
-  return {command.workgroups[0], command.workgroups[1], command.workgroups[2]};
-}
 // For any dispatch. The count of an indirect dispatch is read from memory now. FAILED_PRECONDITION: that
 // memory has no bytes.
 Result<WorkgroupCount> workgroups_now(const halyard_command_dispatch_t& command, const Execution& execution);

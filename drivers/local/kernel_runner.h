@@ -28,6 +28,10 @@ struct Kernel {
 
 using WorkgroupCount = std::array<uint32_t, 3>;  // x, y, z
 
+// For direct dispatches only.
+inline WorkgroupCount workgroups_of(const halyard_command_dispatch_t& command) {
+  return {command.workgroups[0], command.workgroups[1], command.workgroups[2]};
+}
 // The number of workgroups; UINT64_MAX if it does not fit.
 inline uint64_t total(const WorkgroupCount& count) {
   uint64_t product = 0;

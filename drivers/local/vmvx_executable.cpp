@@ -179,7 +179,7 @@ const VmvxExecutable::Counted& VmvxExecutable::counts_of(const halyard_command_d
 }
 
 const DispatchAccesses* VmvxExecutable::accesses(const halyard_command_dispatch_t& dispatch) {
-  const WorkgroupCount count = {dispatch.workgroups[0], dispatch.workgroups[1], dispatch.workgroups[2]};
+  const WorkgroupCount count = workgroups_of(dispatch);
   std::vector<uint64_t> key = key_of(dispatch, count);
   const std::lock_guard lock(counted_mutex_);
   auto known = accesses_.find(key);

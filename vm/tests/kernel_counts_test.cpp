@@ -6,31 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "counted_kernel.h"
 #include "status_testing.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/text/assembler.h"
 
 namespace halyard::vm::test {
 namespace {
-
-constexpr std::string_view kSignature =
-    "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, "
-    "%i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> ()";
-
-// A kernel with bindings 0 to 2 in r3 to r5, and the numbers 0 and 1 in i10:11 and i12:13.
-std::string kernel(const std::string& body, const std::string& before = "") {
-  return "vm.module @kernels\n" + before + "vm.export @f\nvm.func @f" + std::string(kSignature) + R"( {
-    %i9 = vm.const.i32.zero
-    %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer
-    %i9 = vm.const.i32 1
-    %r4 = vm.list.get.ref %r2, %i9 : !vm.buffer
-    %i9 = vm.const.i32 2
-    %r5 = vm.list.get.ref %r2, %i9 : !vm.buffer
-    %i10:11 = vm.const.i64.zero
-    %i12:13 = vm.const.i64 1
-)" + body +
-         "}\n";
-}
 
 Result<KernelCounts> counts_of(const std::string& text, KernelArguments arguments) {
   static constexpr uint64_t kLengths[] = {1000, 2000, 4000};
@@ -89,7 +71,7 @@ const char kProduct[] = R"(
 TEST(KernelCounts, OfAProductOfMatrices) {
   const std::vector<uint32_t> constants = {3, 2};
   const auto bytes = std::as_bytes(std::span(constants));
-  expect_counts(kernel(kProduct), {.constants = bytes, .workgroups = {2, 4, 1}}, 2 * 4 * 3 * 2,
+  expect_counts(counted_kernel(kProduct), {.constants = bytes, .workgroups = {2, 4, 1}}, 2 * 4 * 3 * 2,
                 4 * (4 * 3 + 3 * 2), 4 * 4 * 2);
 }
 
@@ -97,14 +79,14 @@ TEST(KernelCounts, OfLoopsDoNotDependOnTheirLength) {
   const std::vector<uint32_t> constants = {1'000'000, 1'000};
   const auto bytes = std::as_bytes(std::span(constants));
   const std::vector<uint64_t> lengths(3, uint64_t{1} << 40);
-  expect_counts(kernel(kProduct),
+  expect_counts(counted_kernel(kProduct),
                 {.constants = bytes, .binding_lengths = lengths, .workgroups = {1'000, 1'000, 1}},
                 2'000'000'000'000, 4 * (1'000'000'000 + 1'000'000'000ull), 4'000'000);
 }
 
 // Each workgroup adds up to 64 of 100 numbers: the last workgroup has 36.
 TEST(KernelCounts, OfWorkgroupsThatDiffer) {
-  expect_counts(kernel(R"(
+  expect_counts(counted_kernel(R"(
     %i14:15 = vm.ext.i32.i64.u %i0
     %i16:17 = vm.const.i64 64
     %i18:19 = vm.const.i64 100
@@ -130,7 +112,7 @@ TEST(KernelCounts, OfWorkgroupsThatDiffer) {
 
 // Rows of a triangle: the inner loop runs 0, 1, ..., 9 times.
 TEST(KernelCounts, OfLoopsWhoseBoundsVary) {
-  expect_counts(kernel(R"(
+  expect_counts(counted_kernel(R"(
     %i14:15 = vm.const.i64 10
     vm.br ^bb1(%i10 -> %i16, %i11 -> %i17)
   ^bb1:
@@ -155,7 +137,7 @@ TEST(KernelCounts, OfLoopsWhoseBoundsVary) {
 
 // The test is after the body, which runs for 10, 8, ..., 2; the address falls.
 TEST(KernelCounts, OfLoopsThatTestAtTheirEnd) {
-  expect_counts(kernel(R"(
+  expect_counts(counted_kernel(R"(
     %i14:15 = vm.const.i64 10
     %i16:17 = vm.const.i64 2
     vm.br ^bb1
@@ -174,7 +156,7 @@ TEST(KernelCounts, OfLoopsThatTestAtTheirEnd) {
 
 // Of 16 elements the odd ones are multiplied, and those below 4 are added.
 TEST(KernelCounts, OfBranchesWithinLoops) {
-  expect_counts(kernel(R"(
+  expect_counts(counted_kernel(R"(
     %i14:15 = vm.const.i64 16
     %i16:17 = vm.const.i64 4
     vm.br ^bb1(%i10 -> %i18, %i11 -> %i19)
@@ -205,7 +187,7 @@ TEST(KernelCounts, OfBranchesWithinLoops) {
 
 // A loop of stride 8 through 64 elements: the bytes of its elements, not the range.
 TEST(KernelCounts, OfAccessesWithGaps) {
-  expect_counts(kernel(R"(
+  expect_counts(counted_kernel(R"(
     %i14:15 = vm.const.i64 64
     %i16:17 = vm.const.i64 8
     vm.br ^bb1(%i10 -> %i18, %i11 -> %i19)
@@ -226,7 +208,7 @@ TEST(KernelCounts, OfAccessesWithGaps) {
 
 // One loop over the 5x7 elements in the corner of a matrix with rows of 10, as compilers coalesce two.
 TEST(KernelCounts, OfLoopsOverQuotientsAndRemainders) {
-  expect_counts(kernel(R"(
+  expect_counts(counted_kernel(R"(
     %i14:15 = vm.const.i64 35
     %i16:17 = vm.const.i64 7
     %i28:29 = vm.const.i64 10
@@ -254,7 +236,7 @@ TEST(KernelCounts, OfLoopsOverQuotientsAndRemainders) {
 }
 
 TEST(KernelCounts, AreUnknownIfTheyDependOnData) {
-  expect_unknown(kernel(R"(
+  expect_unknown(counted_kernel(R"(
     %i20 = vm.buffer.load.i32 %r3, %i10:11
     vm.cond_br %i20, ^bb1, ^bb2
   ^bb1:
@@ -267,11 +249,11 @@ TEST(KernelCounts, AreUnknownIfTheyDependOnData) {
 }
 
 TEST(KernelCounts, OfImportsFollowFromTheirIntegers) {
-  const std::string text = kernel(R"(
+  const std::string text = counted_kernel(R"(
     vm.call @vmvx.scale(%r3, %i12:13)
     vm.return
 )",
-                                  "vm.import @vmvx.scale cconv \"0rI_v\"\n");
+                                          "vm.import @vmvx.scale cconv \"0rI_v\"\n");
   expect_unknown(text, {}, "it calls 'vmvx.scale'");
   const KernelArguments arguments = {
       .workgroups = {5, 1, 1},

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "counted_kernel.h"
 #include "status_testing.h"
 #include "vm/count/form.h"
 #include "vm/count/kernel_counts.h"
@@ -21,24 +22,6 @@ namespace {
 
 using WrittenRange = KernelCounts::Range;
 using OverwrittenTrips = std::array<uint64_t, kMaxDimensions>;
-
-// A kernel with bindings 0 to 2 in r3 to r5, and the numbers 0 and 1 in i10:11 and i12:13.
-std::string writing_kernel(const std::string& body) {
-  return "vm.module @kernels\nvm.export @f\nvm.func @f(%r0: !vm.buffer, %r1: !vm.buffer, %r2: "
-         "!vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, %i5: i32, %i6: i32, %i7: "
-         "i32, "
-         "%i8: i32) -> () {\n"
-         R"(    %i9 = vm.const.i32.zero
-    %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer
-    %i9 = vm.const.i32 1
-    %r4 = vm.list.get.ref %r2, %i9 : !vm.buffer
-    %i9 = vm.const.i32 2
-    %r5 = vm.list.get.ref %r2, %i9 : !vm.buffer
-    %i10:11 = vm.const.i64.zero
-    %i12:13 = vm.const.i64 1
-)" + body +
-         "}\n";
-}
 
 // A loop with counter %i18:19 from 0 to `trips` - 1.
 std::string writing_loop(int trips, const std::string& body, const std::string& before_test = "") {
@@ -60,7 +43,7 @@ std::string writing_loop(int trips, const std::string& body, const std::string& 
 
 Result<KernelCounts> accesses_of(const std::string& body, std::array<uint32_t, 3> workgroups = {1, 1, 1}) {
   static constexpr uint64_t kLengths[] = {1000, 2000, 4000};
-  const auto bytes = HALYARD_TRY(assemble(writing_kernel(body), {17, "t.vmasm"}));
+  const auto bytes = HALYARD_TRY(assemble(counted_kernel(body), {17, "t.vmasm"}));
   const TypeRegistry types;
   const Ref<BytecodeModule> module = HALYARD_TRY(BytecodeModule::load(Bytes::copy(bytes), types));
   return count_kernel(*module, 0,

@@ -33,18 +33,8 @@ std::vector<KernelCounts::Range> CountedAccesses::ranges() const {
   std::vector<KernelCounts::Range> all;
   for (const auto& [site, extent] : extents_)
     if (extent.begin < extent.end) all.push_back({site.binding, site.writes, extent.begin, extent.end});
-  std::ranges::sort(all);
-  std::vector<KernelCounts::Range> merged;
-  for (const KernelCounts::Range& range : all) {
-    const bool meets = !merged.empty() && merged.back().binding == range.binding &&
-                       merged.back().writes == range.writes && merged.back().end >= range.begin;
-    if (meets) {
-      merged.back().end = std::max(merged.back().end, range.end);
-    } else {
-      merged.push_back(range);
-    }
-  }
-  return merged;
+  join_ranges(all);
+  return all;
 }
 
 // The union of the ranges of a binding, but at most the sum of the bytes that each instruction accesses.

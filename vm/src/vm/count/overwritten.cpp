@@ -6,27 +6,6 @@
 
 namespace halyard::vm {
 
-namespace {
-
-using Range = BindingRange;
-
-// Sorts ranges and joins those that meet.
-void join(std::vector<Range>& ranges) {
-  std::ranges::sort(ranges);
-  size_t kept = 0;
-  for (const Range& range : ranges) {
-    Range* const last = kept != 0 ? &ranges[kept - 1] : nullptr;
-    if (last && last->binding == range.binding && last->end >= range.begin) {
-      last->end = std::max(last->end, range.end);
-    } else {
-      ranges[kept++] = range;
-    }
-  }
-  ranges.resize(kept);
-}
-
-}  // namespace
-
 void Overwritten::add(uint32_t binding, uint64_t size, const Form::Steps& offsets) {
   if (boxes_.size() == kMaxBoxes) return;
   Box box = {.binding = binding, .begin = static_cast<uint64_t>(offsets.begin), .run = size};
@@ -57,7 +36,7 @@ uint64_t Overwritten::Box::runs(uint64_t most) const {
   return product;
 }
 
-void Overwritten::Box::list(size_t dimension, uint64_t at, std::vector<Range>& to) const {
+void Overwritten::Box::list(size_t dimension, uint64_t at, std::vector<BindingRange>& to) const {
   if (dimension == kMaxDimensions || dimensions[dimension].stride == 0) {
     to.push_back({binding, true, at, at + run});
     return;
@@ -66,7 +45,7 @@ void Overwritten::Box::list(size_t dimension, uint64_t at, std::vector<Range>& t
     list(dimension + 1, at + i * dimensions[dimension].stride, to);
 }
 
-std::optional<std::vector<Range>> Overwritten::ranges() const {
+std::optional<std::vector<BindingRange>> Overwritten::ranges() const {
   std::vector<Box> boxes = boxes_;
   // Longer runs may let boxes repeat alike that did not before.
   for (size_t before = boxes.size() + 1; before != boxes.size();) {
@@ -84,14 +63,14 @@ std::optional<std::vector<Range>> Overwritten::ranges() const {
     boxes.resize(kept);
     for (Box& box : boxes) box.lengthen();
   }
-  std::vector<Range> listed;
+  std::vector<BindingRange> listed;
   for (const Box& box : boxes)
     if (box.runs(max_runs_) <= max_runs_ - listed.size()) {
       box.list(0, box.begin, listed);
     } else {
       return {};
     }
-  join(listed);
+  join_ranges(listed);
   return listed;
 }
 
