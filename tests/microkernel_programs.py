@@ -134,7 +134,8 @@ def overlapping_tile_calls():
 
 
 def product_calls(kinds):
-    at = 0
+    yield from wide_product_calls(kinds)
+    at = SIZE // 2
     tiles = [(16, 16, 1), (16, 16, 4), (8, 8, 4), (4, 8, 4), (2, 8, 4), (1, 8, 4), (3, 8, 4), (13, 8, 4), (8, 8, 1), (5, 3, 2), (16, 16, 2)]
     for kind in kinds:
         for number, (m0, n0, k0) in enumerate(tiles):
@@ -142,10 +143,20 @@ def product_calls(kinds):
                 accumulate = 0x100 * ((m + number) % 2)
                 lhs_row, rhs_row, out_row = k * m0 * k0 + number, k * n0 * k0 + 3, n * m0 * n0 + number % 3
                 if at + m * out_row > SIZE:
-                    at = 0
+                    at = SIZE // 2
                 yield "mmt4d", [LHS, number, lhs_row, RHS, 2 * number, rhs_row, OUT, at, out_row, m, n, k, m0, n0, k0, kind | accumulate]
                 at += m * out_row
     yield "mmt4d", [LHS, 0, 0, RHS, 0, 0, OUT, at, 0, 4, 1, 5, 8, 8, 4, 0x101]  # all rows are one row
+
+
+def wide_product_calls(kinds):
+    """More tiles of columns, and of bytes more steps, than are multiplied at a time."""
+    at, m, n = 0, 2, 35
+    for kind in kinds:
+        for number, (m0, n0, k) in enumerate([(m0, 8, 70 if kind == 1 else 300) for m0 in (1, 2, 3, 4, 7, 8)] + [(16, 16, 20)]):
+            accumulate = 0x100 * (number % 2)
+            yield "mmt4d", [LHS, number, k * m0 * 4 + 1, RHS, 3, k * n0 * 4 + 5, OUT, at, n * m0 * n0, m, n, k, m0, n0, 4, kind | accumulate]
+            at += m * n * m0 * n0
 
 
 def size_calls():
