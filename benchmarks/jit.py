@@ -15,13 +15,13 @@ import json
 import math
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 
 import machine
+import processor_time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 OVER_NATIVE = 1.5  # of the geometric mean, at most
@@ -54,11 +54,10 @@ def warm_call(build, folder, case, way, row="^BM_"):
 
 
 def process(command):
-    """Seconds of CPU time of a process, the system's part of it included."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    """Seconds of processor time of a process."""
+    before = processor_time.of_children()
     subprocess.run([str(part) for part in command], capture_output=True, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return processor_time.of_children() - before
 
 
 def program_rows(build, rounds, only):

@@ -12,7 +12,6 @@ its end, medians, and the ratio is the median of the rounds' ratios. Beside it s
 import json
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import time
 
 import jit
 import machine
+import processor_time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 OVER_OFF = 1.05  # of the wall clock, at most
@@ -44,20 +44,15 @@ vm.func @sum(%i0: i32) -> (i32) {
 """
 
 
-def cpu_time():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def timed(commands, folder):
     """Seconds of all of them: by the wall clock, and of processors."""
-    cpu = cpu_time()
+    cpu = processor_time.of_children()
     begin = time.perf_counter()
     for command in commands:
         done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)} failed: {done.stderr}")
-    return time.perf_counter() - begin, cpu_time() - cpu
+    return time.perf_counter() - begin, processor_time.of_children() - cpu
 
 
 def row(name, commands, folder, rounds):

@@ -4,8 +4,8 @@
 usage: benchmarks/machine.py [--json] [--rounds=N] [--build=FOLDER]
 
 The programs (core.vmasm, core.lua, native.c) lie beside the fixtures, in ../bench of HALYARD_FIXTURES; without them their
-rows are left out. All three run in turn, N rounds; what counts is the user time of each process, as the system accounts
-it, and of N the least (the median stands beside). The other rows come from the programs `machine` and `decode`.
+rows are left out. All three run in turn, N rounds; what counts is the processor time of each process, and of N the
+least (the median stands beside). The other rows come from the programs `machine` and `decode`.
 """
 
 import argparse
@@ -13,12 +13,13 @@ import json
 import math
 import os
 import pathlib
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+
+import processor_time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
@@ -51,10 +52,10 @@ def bench_folder():
 
 
 def timed(command):
-    """What the command printed last, as a number modulo 2^32, and its user time in seconds."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    """What the command printed last, as a number modulo 2^32, and its processor time in seconds."""
+    before = processor_time.of_children()
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
-    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    seconds = processor_time.of_children() - before
     if done.returncode != 0:
         sys.exit(f"{command[0]} failed with {done.returncode}: {done.stderr.strip()}")
     return int(float(done.stdout.split()[-1].split("=")[-1])) & 0xFFFFFFFF, seconds

@@ -15,11 +15,12 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+
+import processor_time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 KERNELS = {"depthwise_conv": 200, "gelu": 10, "matmul_128": 200, "relu_bias": 50, "requantize_i8": 200, "scan": 200, "softmax": 100}
@@ -43,11 +44,9 @@ def instructions(command):
 
 
 def processor_seconds(command):
-    """User and system time: the kernel counts their sum exactly, and divides it by a few ticks of 4 ms."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = processor_time.of_children()
     succeed(command)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return processor_time.of_children() - before
 
 
 class Bench:
