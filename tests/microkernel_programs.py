@@ -17,14 +17,15 @@ CONVENTIONS = {**dict.fromkeys(BINARY, "0rIIIrIIIrIIIII_v"), **dict.fromkeys(UNA
 LHS, RHS, OUT, CONSTANTS = "r3", "r4", "r5", "r1"  # registers of the arguments, the result, and a buffer that is read-only
 
 
-def text(calls):
+def text(calls, begins_as_copy=True):
     """A program with these calls: a name, and its arguments (numbers, or one of the registers)."""
     source = vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"))
     for old, new in ((" vm.const.i64 8\n", f" vm.const.i64 {SIZE}\n"), (" vm.const.i64 32\n", f" vm.const.i64 {4 * SIZE}\n"),
                      ("8xf32", f"{SIZE}xf32")):
         source = source.replace(old, new)
     body = [f"    %{register} = vm.list.get.ref %r2, %i{9 + index} : !vm.buffer" for index, register in enumerate((LHS, RHS, OUT))]
-    for name, arguments in [("copy.2d.x32", [RHS, 0, 0, 1, OUT, 0, 0, 1, 1, SIZE]), *calls]:
+    copy = [("copy.2d.x32", [RHS, 0, 0, 1, OUT, 0, 0, 1, 1, SIZE])] if begins_as_copy else []
+    for name, arguments in [*copy, *calls]:
         convention = CONVENTIONS[name]
         given = []
         register = 20
@@ -42,7 +43,7 @@ def text(calls):
             body.append(f"    %i64:65 = vm.const.i64 {arguments[3] + 1}\n    vm.buffer.store.i64 %i62:63, %{OUT}, %i64:65")
     begin, end = source.index("    %r3 = vm.list.get.ref"), source.index("    vm.discard.refs %r0, %r1, %r2, %r3")
     source = source[:begin] + "\n".join(body) + "\n" + source[end:]
-    imports = "".join(f"  vm.import @vmvx.{name} cconv \"{CONVENTIONS[name]}\"\n" for name in sorted({name for name, _ in calls} | {"copy.2d.x32"}))
+    imports = "".join(f"  vm.import @vmvx.{name} cconv \"{CONVENTIONS[name]}\"\n" for name in sorted({name for name, _ in [*copy, *calls]}))
     source = source.replace("  vm.module @kernels\n", "  vm.module @kernels\n  vm.dependency @vmvx 0\n" + imports)
     source = source.replace("(%r7, %r5, %i12:13, %i15, %i1, %i1,", "(%r7, %r5, %i12:13, %i1, %i1, %i1,")
     return source

@@ -97,7 +97,9 @@ struct F32 {
   static constexpr size_t kMemory = 1;
   // The columns of one group are transposed and used before the next ones, because registers are few.
   static constexpr bool kGroupByGroup = true;
-  static constexpr bool kPrefetches = true;
+  // With wide vectors, one or two rows take so little time that prefetching takes more than it saves.
+  template <size_t kRows>
+  static constexpr bool kPrefetches = kLanes < 16 || kRows > 2;
 
   using Columns = VF32[kVectors][kUnits];
   // Transposing within blocks of 16 bytes is faster than transposing fully. The columns are then in another
@@ -160,6 +162,7 @@ struct F32Panel : F32 {
   static constexpr size_t kGroups = HWY_TARGET == HWY_AVX2 ? 3 : kGroupsOf<kRows, kVectors>;
   static constexpr uint64_t kBlock = 64, kBlockTiles = kGroups<kMostRows> * kTiles;
   static constexpr bool kGroupByGroup = false;
+  template <size_t>
   static constexpr bool kPrefetches = false;
   static constexpr size_t kStep = kTiles * kRhs;
 
@@ -196,6 +199,7 @@ struct S8 {
   static constexpr uint64_t kBlock = 512, kBlockTiles = 32;
   static constexpr size_t kMemory = kMostRows * 4;
   static constexpr bool kGroupByGroup = false;
+  template <size_t>
   static constexpr bool kPrefetches = true;
 
   using Columns = VI32;
@@ -256,6 +260,7 @@ struct S8 {
   static constexpr size_t kMostRows = std::min<size_t>(kSums / kVectors, 8), kLeastRows = 1;
   static constexpr uint64_t kBlock = 512, kBlockTiles = 32;
   static constexpr bool kGroupByGroup = false;
+  template <size_t>
   static constexpr bool kPrefetches = true;
 
 #if HWY_ARCH_ARM_A64
@@ -352,7 +357,7 @@ HWY_INLINE void multiply(const Block& block, const uint8_t* const* tiles, uint8_
   const uint8_t* lhs = block.lhs;
   size_t rhs_at = 0;
   for (uint64_t step = 0; step < block.steps; ++step, lhs += block.lhs_step, rhs_at += Policy::kRhs) {
-    if (Policy::kPrefetches && (Policy::kRhs % 64 == 0 || step % 2 == 0)) {
+    if (Policy::template kPrefetches<kRows> && (Policy::kRhs % 64 == 0 || step % 2 == 0)) {
       VMVX_UNROLL for (size_t tile = 0; tile < kGroups * Policy::kTiles; ++tile) {
         VMVX_UNROLL for (size_t line = 0; line < Policy::kRhs; line += 64)
             hwy::Prefetch(tiles[tile] + rhs_at + kAhead + line);

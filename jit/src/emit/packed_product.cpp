@@ -77,47 +77,10 @@ void write_packed_product(LoopWriter& w, const VectorSet& vectors, const std::fu
     known.push_back(tiles);
   };
   add("floats16x1", kF32Type, Terms::floats, {.n0 = 16, .k0 = 1, .m0 = 16}, false);
-  if (vectors.register_lanes == 8) {
-    // Four rows of two vectors leave the registers that the columns need.
-    VectorSet four_rows = vectors;
-    four_rows.few_rows = 4;
-    four_rows.vectors_of_few = 2;
-    for (const uint32_t m0 : {4u, 8u}) {
-      KnownTiles tiles = {.type = kF32Type, .n0 = 8, .k0 = 4, .m0 = m0, .few_rows = kManyRows};
-      tiles.function = m0 == 4
-                           ? write_tiled_product(w, four_rows, Terms::floats, 8, 4, false, "four_floats8x4")
-                           : known.back().function;
-      known.push_back(tiles);
-    }
-  }
-  if (vectors.is_x86 && vectors.register_lanes == 4) {
-    VectorSet one_row = vectors;
-    one_row.few_rows = 1;
-    one_row.vectors_of_few = 4;
-    KnownTiles tiles = {.type = kF32Type, .n0 = 8, .k0 = 4, .few_rows = 2};
-    tiles.function = write_tiled_product(w, one_row, Terms::floats, 8, 4, false, "one_floats8x4");
-    known.push_back(tiles);
-  }
   add("few_floats8x4", kF32Type, Terms::floats, {.n0 = 8, .k0 = 4, .few_rows = kManyRows}, false);
   add("floats8x4", kF32Type, Terms::floats, {.n0 = 8, .k0 = 4}, true);
-  if (bytes == Terms::pairs) {
-    // A row of a tile has 16 sums: a vector of AVX-512, two of AVX2, four of SSE.
-    VectorSet pairs = vectors;
-    pairs.lanes = 8;
-    pairs.few_rows = vectors.register_lanes == 16 ? 4 : vectors.register_lanes == 8 ? 2 : 1;
-    pairs.vectors_of_few = vectors.register_lanes == 16 ? 4 : 2;
-    KnownTiles tiles = {.type = kS8Type, .n0 = 8, .k0 = 4, .few_rows = kManyRowsOfBytes};
-    tiles.function = write_tiled_product(w, pairs, bytes, 8, 4, false, "few_bytes8x4");
-    known.push_back(tiles);
-  }
-  if (bytes == Terms::quads) {
-    VectorSet few = vectors;
-    few.rows = 4;
-    few.vectors = 4;
-    KnownTiles tiles = {.type = kS8Type, .n0 = 8, .k0 = 4, .few_rows = kManyRowsOfBytes};
-    tiles.function = write_tiled_product(w, few, bytes, 8, 4, false, "few_bytes8x4");
-    known.push_back(tiles);
-  }
+  if (bytes == Terms::pairs)
+    add("few_bytes8x4", kS8Type, bytes, {.n0 = 8, .k0 = 4, .few_rows = kManyRowsOfBytes}, false);
   add("bytes8x4", kS8Type, bytes, {.n0 = 8, .k0 = 4}, packs_bytes);
   if (vectors.has_vnni) add("bytes16x4", kS8Type, bytes, {.n0 = 16, .k0 = 4, .m0 = 16}, packs_bytes);
 

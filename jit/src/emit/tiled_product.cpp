@@ -17,12 +17,18 @@ namespace {
 using llvm::Value;
 using Values = LoopWriter::Values;
 
-constexpr uint64_t kBlockSteps = 64;  // of k, that are packed at a time
-// Of tiles that are read where they are: so many steps and columns are multiplied at a time, so that both
-// sides stay near.
-constexpr uint64_t kDirectBlockSteps = 256;
-constexpr uint64_t kDirectBlockTiles = 32;
-constexpr uint32_t kLeastExcesses = 4;  // that an instruction computes
+// Steps of k and tiles of the right side that are multiplied at a time, so that both sides stay near.
+struct BlockSize {
+  uint64_t steps = 0, tiles = 0;
+};
+constexpr uint64_t kPanelSteps = 64;
+constexpr BlockSize kBlockOf16Columns = {.steps = 256, .tiles = 16};
+constexpr BlockSize kBlockOfBytes = {.steps = 512, .tiles = 32};
+constexpr BlockSize kWholeProduct = {.steps = INT32_MAX, .tiles = INT32_MAX};
+constexpr uint32_t kMostRows = 8, kMostGroups = 4;  // of tiles that are read where they are
+constexpr uint64_t kLine = 64;                      // bytes of a line of the cache
+constexpr uint64_t kAhead = 2048;                   // bytes to prefetch
+constexpr uint32_t kLeastExcesses = 4;              // that an instruction computes
 
 class TiledProduct {
  public:
@@ -36,20 +42,13 @@ class TiledProduct {
         vectors_(vectors),
         packs_(packs) {
     units_ = terms == Terms::quads ? units / 4 : terms == Terms::pairs ? units / 2 : units;
-    lanes_ = std::max(columns, vectors.lanes);
-    const bool is_wide = lanes_ > vectors.lanes;
-    most_rows_ = is_wide ? vectors.rows_of_16 : vectors.rows;
-    groups_ = is_wide ? 1 : vectors.vectors;
-    if (terms == Terms::pairs) groups_ = std::min(groups_, 2u);  // products need a register, too
-    if (!packs && units_ > 1) {                                  // for few rows
-      most_rows_ = vectors.few_rows;
-      groups_ = vectors.vectors_of_few;
-    }
     sums_pairs_ = terms == Terms::pairs && !packs;
+    lanes_ = sums_pairs_ ? columns : std::max(columns, vectors.lanes);
+    registers_ = (sums_pairs_ ? 2 : 1) * lanes_ / vectors.register_lanes;
+    most_rows_ = packs ? vectors.panel_rows : std::clamp(vectors.sums / registers_, 1u, kMostRows);
     is_in_blocks_ = terms == Terms::floats && !packs && units == 4 && columns == 8 && vectors.is_x86;
     // A vector of sums is either one register or has registers of one block each.
     blocks_ = is_in_blocks_ && vectors.register_lanes == lanes_ ? lanes_ / 4 : 1;
-    tiles_ = groups_ * lanes_ / columns_;
     element_ = terms == Terms::floats ? 4 : 1;
     llvm::LLVMContext& context = w.b.getContext();
     panel_type_ = terms == Terms::floats     ? llvm::Type::getFloatTy(context)
@@ -90,7 +89,20 @@ class TiledProduct {
  private:
   llvm::Type* vector(llvm::Type* of, uint32_t lanes) { return llvm::FixedVectorType::get(of, lanes); }
   Value* bytes(Value* elements) { return w_.product(elements, w_.i64(element_)); }
-  uint64_t block_steps() const { return packs_ ? kBlockSteps : kDirectBlockSteps; }
+  BlockSize block_size() const {
+    if (packs_) return {.steps = kPanelSteps, .tiles = tiles(most_rows_)};
+    if (columns_ == 16) return kBlockOf16Columns;
+    return terms_ == Terms::floats ? kWholeProduct : kBlockOfBytes;
+  }
+  // Vectors of sums of each row, if so many rows are multiplied at a time.
+  uint32_t groups(uint32_t rows) const {
+    if (!packs_) return std::clamp(vectors_.sums / (rows * registers_), 1u, kMostGroups);
+    const bool needs_register_of_products = terms_ == Terms::pairs;
+    return needs_register_of_products ? std::min(vectors_.panel_vectors, 2u) : vectors_.panel_vectors;
+  }
+  uint32_t tiles_of_group() const { return lanes_ / columns_; }
+  uint32_t tiles(uint32_t rows) const { return groups(rows) * tiles_of_group(); }
+  uint32_t sources(uint32_t rows) const { return packs_ ? groups(rows) : tiles(rows); }  // panels or tiles
   uint64_t panel_step() const { return uint64_t{units_} * lanes_ * panel_element_; }
 
   static constexpr unsigned kFirstSource = 5;  // of the parameters of write_multiply
@@ -102,42 +114,57 @@ class TiledProduct {
   void write_multiply(const std::string& name, uint32_t rows) {
     std::vector<llvm::Type*> parameters = {w_.b.getPtrTy(), w_.b.getInt64Ty(), w_.b.getInt64Ty(),
                                            w_.b.getInt1Ty(), w_.b.getPtrTy()};
-    parameters.insert(parameters.end(), sources() + tiles_, w_.b.getPtrTy());
+    parameters.insert(parameters.end(), sources(rows) + tiles(rows), w_.b.getPtrTy());
     llvm::Function* const made =
         w_.begin(name + "_" + std::to_string(rows), w_.b.getVoidTy(), parameters, false);
     made->addFnAttr(llvm::Attribute::NoInline);
     multiply_[rows] = made;
     llvm::Type* const type = vector(sum_type_, sums_pairs_ ? 2 * lanes_ : lanes_);
     Value* const adds = w_.argument(3);
+    const uint32_t first_out = kFirstSource + sources(rows);
     Values sums;
     for (uint32_t row = 0; row < rows; ++row)
-      for (uint32_t group = 0; group < groups_; ++group) {
+      for (uint32_t group = 0; group < groups(rows); ++group) {
         llvm::Constant* const zero = llvm::Constant::getNullValue(type);
-        Value* first =
-            sums_pairs_ ? static_cast<Value*>(zero) : w_.b.CreateSelect(adds, load_sums(row, group), zero);
+        Value* first = sums_pairs_ ? static_cast<Value*>(zero)
+                                   : w_.b.CreateSelect(adds, load_sums(first_out, row, group), zero);
         if (terms_ == Terms::quads) {
           Value* const excess = w_.load(sum_type_, w_.at(w_.argument(4), w_.i64(uint64_t{row} * 4)));
           first = w_.b.CreateSub(first, w_.b.CreateVectorSplat(lanes_, excess));
         }
         sums.push_back(first);
       }
-    sums = w_.for_each(w_.argument(2), sums, [&](Value* step, Values now) {
+    const auto add_step = [&](Values& now, Value* step) {
       Value* const lhs = w_.at(w_.argument(0), w_.product(step, w_.argument(1)));
       if (goes_by_group())
         add_by_group(now, lhs, step, rows);
       else
         add_by_unit(now, lhs, step, rows);
+    };
+    // As many steps at a time as have a line to prefetch.
+    const uint64_t some = prefetches(rows) ? std::max<uint64_t>(kLine / step_bytes(), 1) : 1;
+    Value* const rounds = w_.b.CreateUDiv(w_.argument(2), w_.i64(some));
+    Value* const done = w_.product(rounds, w_.i64(some));
+    sums = w_.for_each(rounds, sums, [&](Value* round, Values now) {
+      Value* const first = w_.product(round, w_.i64(some));
+      if (prefetches(rows)) prefetch(first, tiles(rows));
+      for (uint64_t i = 0; i < some; ++i) add_step(now, w_.sum(first, w_.i64(i)));
       return now;
     });
+    if (some > 1)
+      sums = w_.for_each(w_.b.CreateSub(w_.argument(2), done), sums, [&](Value* step, Values now) {
+        add_step(now, w_.sum(done, step));
+        return now;
+      });
     for (uint32_t row = 0; row < rows; ++row)
-      for (uint32_t group = 0; group < groups_; ++group) {
-        Value* sum = sums[row * groups_ + group];
+      for (uint32_t group = 0; group < groups(rows); ++group) {
+        Value* sum = sums[row * groups(rows) + group];
         if (sums_pairs_) {
-          Value* const before = w_.b.CreateSelect(adds, load_sums(row, group),
+          Value* const before = w_.b.CreateSelect(adds, load_sums(first_out, row, group),
                                                   llvm::Constant::getNullValue(vector(sum_type_, lanes_)));
           sum = w_.sum(before, w_.sum(every_second(sum, 0), every_second(sum, 1)));
         }
-        store_sums(sum, row, group);
+        store_sums(sum, first_out, row, group);
       }
     w_.b.CreateRetVoid();
   }
@@ -145,12 +172,12 @@ class TiledProduct {
   // One group after the other, where the columns of a step need many registers.
   bool goes_by_group() const { return !packs_ && units_ > 1; }
   void add_by_group(Values& sums, Value* lhs, Value* step, uint32_t rows) {
-    for (uint32_t group = 0; group < groups_; ++group) {
+    for (uint32_t group = 0; group < groups(rows); ++group) {
       if (group > 0 && rows > 1) keep_order();
       if (sums_pairs_) {
         Value* const pairs = load_pairs(group, step);
         for (uint32_t row = 0; row < rows; ++row) {
-          Value*& sum = sums[row * groups_ + group];
+          Value*& sum = sums[row * groups(rows) + group];
           sum = w_.sum(sum, sum_of_pairs(lhs_pairs(lhs, row), pairs));
         }
         continue;
@@ -158,7 +185,7 @@ class TiledProduct {
       const Values columns = columns_of(group, step);
       for (uint32_t unit = 0; unit < units_; ++unit)
         for (uint32_t row = 0; row < rows; ++row) {
-          Value*& sum = sums[row * groups_ + group];
+          Value*& sum = sums[row * groups(rows) + group];
           sum = with_term(sum, lhs_vector(lhs, row, unit), columns[unit]);
         }
     }
@@ -166,12 +193,12 @@ class TiledProduct {
   void add_by_unit(Values& sums, Value* lhs, Value* step, uint32_t rows) {
     for (uint32_t unit = 0; unit < units_; ++unit) {
       Values columns;
-      for (uint32_t group = 0; group < groups_; ++group)
+      for (uint32_t group = 0; group < groups(rows); ++group)
         columns.push_back(packs_ ? load_panel(group, step, unit) : columns_of(group, step)[unit]);
       for (uint32_t row = 0; row < rows; ++row) {
         Value* const element = lhs_vector(lhs, row, unit);
-        for (uint32_t group = 0; group < groups_; ++group) {
-          Value*& sum = sums[row * groups_ + group];
+        for (uint32_t group = 0; group < groups(rows); ++group) {
+          Value*& sum = sums[row * groups(rows) + group];
           sum = with_term(sum, element, columns[group]);
         }
       }
@@ -188,7 +215,24 @@ class TiledProduct {
 
   // ---- Tiles that are read where they are
 
-  uint32_t sources() const { return packs_ ? groups_ : tiles_; }  // panels or tiles
+  // With wide vectors, one or two rows of floats take so little time that prefetching takes more than it
+  // saves.
+  bool prefetches(uint32_t rows) const {
+    return !packs_ && vectors_.is_x86 && columns_ == 8 &&
+           (terms_ != Terms::floats || vectors_.register_lanes < 16 || rows > 2);
+  }
+  uint64_t step_bytes() const { return uint64_t{columns_} * k0_ * element_; }  // of a tile
+  // One line of each tile, or all lines of a step.
+  void prefetch(Value* step, uint32_t tiles) {
+    for (uint32_t tile = 0; tile < tiles; ++tile)
+      for (uint64_t line = 0; line < step_bytes(); line += kLine) {
+        Value* const offset = w_.sum(w_.product(step, w_.i64(step_bytes())), w_.i64(kAhead + line));
+        w_.b.CreateIntrinsic(llvm::Intrinsic::prefetch, {w_.b.getPtrTy()},
+                             {w_.at(w_.argument(kFirstSource + tile), offset), w_.b.getInt32(0),
+                              w_.b.getInt32(3), w_.b.getInt32(1)});
+      }
+  }
+
   // The numbers of one step; quads as one number of 32 bits each.
   Value* load_tile(uint32_t tile, Value* step) {
     const uint64_t count = uint64_t{columns_} * units_;
@@ -299,25 +343,27 @@ class TiledProduct {
     }
     return columns;
   }
-  Value* out_row(uint32_t tile, uint32_t row) {
-    return w_.at(w_.argument(kFirstSource + sources() + tile), w_.i64(uint64_t{row} * columns_ * 4));
+
+  // `first_out`: the parameter of write_multiply that is the output of the first tile.
+  Value* out_row(uint32_t first_out, uint32_t tile, uint32_t row) {
+    return w_.at(w_.argument(first_out + tile), w_.i64(uint64_t{row} * columns_ * 4));
   }
-  uint32_t tiles_of_group() const { return lanes_ / columns_; }
-  Value* load_sums(uint32_t row, uint32_t group) {
+  Value* load_sums(uint32_t first_out, uint32_t row, uint32_t group) {
     llvm::Type* const type = vector(sum_type_, columns_);
-    Value* const first = w_.load(type, out_row(group * tiles_of_group(), row));
+    Value* const first = w_.load(type, out_row(first_out, group * tiles_of_group(), row));
     if (tiles_of_group() == 1) return in_blocks(first);
     llvm::SmallVector<int, 16> both;
     for (uint32_t i = 0; i < lanes_; ++i) both.push_back(static_cast<int>(i));
-    return in_blocks(w_.b.CreateShuffleVector(first, w_.load(type, out_row(group * 2 + 1, row)), both));
+    return in_blocks(
+        w_.b.CreateShuffleVector(first, w_.load(type, out_row(first_out, group * 2 + 1, row)), both));
   }
-  void store_sums(Value* sums, uint32_t row, uint32_t group) {
+  void store_sums(Value* sums, uint32_t first_out, uint32_t row, uint32_t group) {
     sums = in_order(sums);
-    if (tiles_of_group() == 1) return w_.store(sums, out_row(group, row));
+    if (tiles_of_group() == 1) return w_.store(sums, out_row(first_out, group, row));
     for (uint32_t half = 0; half < 2; ++half) {
       llvm::SmallVector<int, 16> lanes;
       for (uint32_t i = 0; i < columns_; ++i) lanes.push_back(static_cast<int>(half * columns_ + i));
-      w_.store(w_.b.CreateShuffleVector(sums, lanes), out_row(group * 2 + half, row));
+      w_.store(w_.b.CreateShuffleVector(sums, lanes), out_row(first_out, group * 2 + half, row));
     }
   }
 
@@ -369,16 +415,17 @@ class TiledProduct {
   // ---- The loops over blocks
 
   void write_blocks(const Product& of) {
-    Value* const panel = packs_ ? w_.room(groups_ * kBlockSteps * panel_step()) : nullptr;
-    widened_ = terms_ == Terms::pairs ? w_.room(block_steps() * most_rows_ * k0_ * 2) : nullptr;
+    const BlockSize size = block_size();
+    Value* const panel = packs_ ? w_.room(groups(most_rows_) * kPanelSteps * panel_step()) : nullptr;
+    widened_ = terms_ == Terms::pairs ? w_.room(size.steps * most_rows_ * k0_ * 2) : nullptr;
     excesses_ =
         terms_ == Terms::quads ? w_.room(std::max(most_rows_, kLeastExcesses) * uint64_t{4}) : nullptr;
     unused_ = w_.room(uint64_t{most_rows_} * columns_ * 4);
-    for_blocks(of.k, block_steps(), [&](Value* step, Value* steps) {
+    for_blocks(of.k, size.steps, [&](Value* step, Value* steps) {
       Value* const adds = w_.b.CreateOr(of.accumulates, w_.b.CreateIsNotNull(step));
-      for_blocks(of.n, packs_ ? tiles_ : kDirectBlockTiles, [&](Value* column, Value* columns) {
+      for_blocks(of.n, size.tiles, [&](Value* column, Value* columns) {
         const Columns block = {.first = column, .count = columns, .step = step, .panel = panel};
-        if (packs_) pack(sources_of(of, block, column).sources, panel, steps);
+        if (packs_) pack(sources_of(of, block, column, tiles(most_rows_)).sources, panel, steps);
         w_.for_each(of.m, [&](Value* i) {
           Value* const inner = w_.product(step, w_.product(of.m0, of.k0));
           Value* const lhs = w_.at(of.lhs, bytes(w_.sum(w_.product(i, of.lhs_stride), inner)));
@@ -407,10 +454,10 @@ class TiledProduct {
     Values is_used;
   };
   // A tile that does not exist repeats the first one, and its results are not used.
-  Sources sources_of(const Product& of, const Columns& block, Value* column) {
+  Sources sources_of(const Product& of, const Columns& block, Value* column, uint32_t count) {
     Sources made;
     Value* const end = w_.sum(block.first, block.count);
-    for (uint32_t tile = 0; tile < tiles_; ++tile) {
+    for (uint32_t tile = 0; tile < count; ++tile) {
       Value* const number = w_.sum(column, w_.i64(tile));
       made.is_used.push_back(w_.b.CreateICmpULT(number, end));
       Value* const source = w_.b.CreateSelect(made.is_used.back(), number, column);
@@ -436,17 +483,17 @@ class TiledProduct {
           from = widened_;
           step = w_.i64(uint64_t{rows} * k0_ * 2);
         }
-        for_blocks(block.count, tiles_, [&](Value* first, Value*) {
+        for_blocks(block.count, tiles(rows), [&](Value* first, Value*) {
           Value* const column = w_.sum(block.first, first);
-          const Sources used = sources_of(of, block, column);
+          const Sources used = sources_of(of, block, column, tiles(rows));
           Values arguments = {from, step, steps, adds,
                               excesses_ ? excesses_ : llvm::Constant::getNullValue(w_.b.getPtrTy())};
           if (block.panel)
-            for (uint32_t group = 0; group < groups_; ++group)
-              arguments.push_back(w_.at(block.panel, w_.i64(group * kBlockSteps * panel_step())));
+            for (uint32_t group = 0; group < groups(rows); ++group)
+              arguments.push_back(w_.at(block.panel, w_.i64(group * kPanelSteps * panel_step())));
           else
             arguments.append(used.sources.begin(), used.sources.end());
-          for (uint32_t tile = 0; tile < tiles_; ++tile) {
+          for (uint32_t tile = 0; tile < tiles(rows); ++tile) {
             Value* const rows_before = w_.sum(w_.product(w_.sum(column, w_.i64(tile)), of.m0), row);
             Value* const index = w_.sum(w_.product(i, of.out_stride), w_.product(rows_before, of.n0));
             Value* const out = w_.at(of.out, w_.product(index, w_.i64(4)));
@@ -500,7 +547,7 @@ class TiledProduct {
   // Writes each unit of the tiles' columns as a part of a vector.
   void pack(const Values& sources, Value* panel, Value* steps) {
     w_.for_each(steps, [&](Value* step) {
-      for (uint32_t tile = 0; tile < tiles_; ++tile) {
+      for (uint32_t tile = 0; tile < sources.size(); ++tile) {
         const uint32_t count = columns_ * k0_;
         llvm::Type* const element =
             terms_ == Terms::floats ? w_.b.getFloatTy() : static_cast<llvm::Type*>(w_.b.getInt8Ty());
@@ -515,7 +562,7 @@ class TiledProduct {
           for (uint32_t i = 0; i < columns_; ++i) lanes.push_back(static_cast<int>(i * units_ + unit));
           Value* const at = w_.sum(
               w_.product(step, w_.i64(panel_step())),
-              w_.i64(group * kBlockSteps * panel_step() + (uint64_t{unit} * lanes_ + lane) * panel_element_));
+              w_.i64(group * kPanelSteps * panel_step() + (uint64_t{unit} * lanes_ + lane) * panel_element_));
           w_.store(w_.b.CreateShuffleVector(all, lanes), w_.at(panel, at));
         }
       }
@@ -544,9 +591,8 @@ class TiledProduct {
   uint32_t units_ = 0;         // of a step: columns of a panel
   uint32_t lanes_ = 0;         // of a vector of sums
   uint32_t most_rows_ = 0;
-  uint32_t groups_ = 0;   // vectors of sums of a row
-  uint32_t tiles_ = 0;    // of these vectors
-  uint32_t element_ = 0;  // bytes
+  uint32_t registers_ = 0;  // of such a vector
+  uint32_t element_ = 0;    // bytes
   uint32_t panel_element_ = 0;
   llvm::Type* panel_type_ = nullptr;
   llvm::Type* sum_type_ = nullptr;

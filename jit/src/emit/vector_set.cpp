@@ -14,27 +14,23 @@ VectorSet vector_set(const llvm::LLVMTargetMachine& machine) {
                      .has_pairs = true,
                      .flushes = true,
                      .is_x86 = true,
-                     .vectors = 1,
-                     .rows_of_16 = 2,
-                     .vectors_of_few = 2};
+                     .sums = 8,
+                     .panel_vectors = 1};
     if (has("avx512bw")) {
       set.has_vnni = has("avx512vnni");
       set.register_lanes = set.lanes = 16;
-      set.rows = 8;
-      set.vectors = 2;
-      set.few_rows = 4;
-      set.vectors_of_few = 4;
+      set.sums = 16;
+      set.panel_rows = 8;
+      set.panel_vectors = 2;
     } else if (has("avx2")) {
       set.register_lanes = 8;
-      set.vectors = 3;
-      set.rows_of_16 = 4;
-      set.vectors_of_few = 4;
+      set.panel_vectors = 3;
     }
     return set;
   }
   if (triple.isAArch64()) return {.fuses = true, .flushes = true, .is_arm = true};
-  if (has("v")) return {.vectors = 1};
-  return {.rows = 2, .vectors = 1, .rows_of_16 = 1, .few_rows = 1, .vectors_of_few = 1};
+  if (has("v")) return {.panel_vectors = 1};
+  return {.sums = 2, .panel_rows = 2, .panel_vectors = 1};
 }
 
 }  // namespace halyard::jit

@@ -15,14 +15,11 @@ struct VectorSet {
   bool is_x86 = false;
   bool is_arm = false;
   uint32_t register_lanes = 4;  // of 32 bits
-  // Rows of sums that registers hold, of so many vectors of `lanes` numbers each.
-  uint32_t lanes = 8;
-  uint32_t rows = 4;
-  uint32_t vectors = 2;
-  uint32_t rows_of_16 = 4;  // the same for one vector of 16 numbers
-  // The same where few rows are multiplied: enough sums that additions do not wait for each other.
-  uint32_t few_rows = 2;
-  uint32_t vectors_of_few = 4;
+  uint32_t lanes = 8;           // of a vector of sums, which has one register or more
+  uint32_t sums = 16;           // registers for sums, beside those for other operands
+  // The same if the columns are in a panel: rows, and vectors of each.
+  uint32_t panel_rows = 4;
+  uint32_t panel_vectors = 2;
 };
 VectorSet vector_set(const llvm::LLVMTargetMachine& machine);
 
