@@ -103,11 +103,11 @@ struct Part {
   // Called after a tile has run. `help`: the time of other threads. Pieces of loops that threads share take
   // longer together than alone, so what is known of such a tile stays.
   void end_tile(const Tile& tile, uint64_t nanoseconds, uint64_t help) {
-    const uint64_t count = tile.last - tile.first;
-    if (help != 0) nanoseconds = duration(tile.first, tile.last, (nanoseconds + help) / count);
+    const uint64_t workgroups = tile.last - tile.first;
+    if (help != 0) nanoseconds = duration(tile.first, tile.last, (nanoseconds + help) / workgroups);
     spent.fetch_add(nanoseconds, std::memory_order_relaxed);
     if (!costs || help != 0) return;
-    for (uint64_t i = tile.first; i < tile.last; ++i) costs->of(i).learn(nanoseconds / count + 1);
+    for (uint64_t i = tile.first; i < tile.last; ++i) costs->of(i).learn(nanoseconds / workgroups + 1);
   }
 };
 

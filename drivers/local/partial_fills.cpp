@@ -162,7 +162,7 @@ std::unique_ptr<const PartialFills> PartialFills::find(std::span<const uint8_t> 
     found->fills_.push_back(std::move(partial));
   }
   if (found->fills_.empty()) return nullptr;
-  std::ranges::stable_partition(found->places_, &Place::is_filled);
+  std::ranges::partition(found->places_, &Place::is_filled);
   return found;
 }
 
