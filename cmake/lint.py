@@ -135,6 +135,8 @@ class Checker:
                 next(arguments)
             elif argument == "-include":
                 next(arguments)  # precompiled headers, which hide that an #include is missing
+            elif argument == "-Wshadow=local":
+                flags.append("-Wshadow")  # as builds with clang have it
             else:
                 flags.append(argument)
         return flags

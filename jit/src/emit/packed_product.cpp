@@ -1,6 +1,7 @@
 #include "emit/packed_product.h"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "emit/microkernel_operands.h"
@@ -38,7 +39,7 @@ void write_plain_loops(LoopWriter& w, const Product& of, bool is_float) {
           Value* const start =
               w.b.CreateSelect(of.accumulates, w.load(result, out), llvm::Constant::getNullValue(result));
           const Values sum = w.for_each(of.k, {start}, [&](Value* step, Values sums) {
-            return w.for_each(of.k0, sums, [&](Value* unit, Values now) -> Values {
+            return w.for_each(of.k0, std::move(sums), [&](Value* unit, Values now) -> Values {
               const auto element_of = [&](Value* base, Value* stride, Value* tile_row, Value* index,
                                           Value* rows) {
                 Value* const inner = w.sum(w.product(w.sum(w.product(step, rows), index), of.k0), unit);
