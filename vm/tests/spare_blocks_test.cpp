@@ -63,32 +63,60 @@ TEST(SpareBlocks, OnlyWrittenBytesAreCleared) {
   }
 }
 
+// The address of the data of a buffer that is released again.
+const uint8_t* data_of_next(SpareBlocks& spare, uint64_t length) { return allocate(spare, length)->data(); }
+
 TEST(SpareBlocks, BlocksOfOtherSizesStay) {
   SpareBlocks spare;
   Ref<Buffer> small = allocate(spare, 2000);
   Ref<Buffer> large = allocate(spare, 9000);
-  uint8_t* const in_small = small->data();
+  const uint8_t* const in_small = small->data();
+  const uint8_t* const in_large = large->data();
   small = nullptr;
   large = nullptr;
-  EXPECT_EQ(spare.take(2001).bytes, 0);  // the large block has more than twice the bytes
-  EXPECT_EQ(spare.take(9001).bytes, 0);
-  EXPECT_EQ(spare.take(1500).memory.get(), in_small);
-  EXPECT_EQ(spare.take(1500).bytes, 0);
-  EXPECT_EQ(spare.take(4501).bytes, 9000);
+  EXPECT_EQ(data_of_next(spare, 1500), in_small);
+  EXPECT_EQ(data_of_next(spare, 4545), in_large);
+  EXPECT_EQ(spare.kept_blocks(), 2);
+  const Ref<Buffer> between = allocate(spare, 2100);  // the large block has more than twice the bytes
+  EXPECT_NE(between->data(), in_large);
+  const Ref<Buffer> larger = allocate(spare, 9100);
+  EXPECT_EQ(spare.kept_blocks(), 2);
 }
 
-TEST(SpareBlocks, SmallAlignedAndManyBuffersAreNotKept) {
+TEST(SpareBlocks, TheLastBlockOfASizeIsUsedFirst) {
   SpareBlocks spare;
-  allocate(spare, SpareBlocks::kSmallest - 1);
-  allocate(spare, 4096, nullptr, 4096);
+  Ref<Buffer> one = allocate(spare, 4096), other = allocate(spare, 4096), larger = allocate(spare, 5000);
+  const uint8_t* const in_other = other->data();
+  one = nullptr;
+  other = nullptr;
+  larger = nullptr;
+  EXPECT_EQ(data_of_next(spare, 4090), in_other);
+}
+
+TEST(SpareBlocks, SmallAndAlignedBuffersAreKept) {
+  SpareBlocks spare;
+  for (const uint64_t length : {0, 1, 63, 64, 65, 1000}) {
+    Ref<Buffer> buffer = allocate(spare, length, nullptr, SpareBlocks::kAlignment);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % SpareBlocks::kAlignment, 0);
+    EXPECT_EQ(buffer->length(), length);
+    std::memset(buffer->data(), 1, length);
+    const uint8_t* const memory = buffer->data();
+    buffer = nullptr;
+    buffer = allocate(spare, length);
+    EXPECT_EQ(buffer->data(), memory) << length;
+    EXPECT_TRUE(is_zero(*buffer)) << length;
+  }
+}
+
+TEST(SpareBlocks, LargeMoreAlignedAndManyBuffersAreNotKept) {
+  SpareBlocks spare;
+  allocate(spare, 4096, nullptr, 2 * SpareBlocks::kAlignment);
   allocate(spare, SpareBlocks::kMaxKept + 1);
   EXPECT_FALSE(spare.trim());
   std::vector<Ref<Buffer>> buffers;
   for (size_t i = 0; i < SpareBlocks::kBlocks + 3; ++i) buffers.push_back(allocate(spare, 4096));
   buffers.clear();
-  size_t kept = 0;
-  while (spare.take(4096).memory) ++kept;
-  EXPECT_EQ(kept, SpareBlocks::kBlocks);
+  EXPECT_EQ(spare.kept_blocks(), SpareBlocks::kBlocks);
 }
 
 TEST(SpareBlocks, KeptBytesAreLimited) {
@@ -97,8 +125,9 @@ TEST(SpareBlocks, KeptBytesAreLimited) {
   Ref<Buffer> one = allocate(spare, kLarge), other = allocate(spare, kLarge);
   one = nullptr;
   other = nullptr;
-  EXPECT_TRUE(spare.take(kLarge).memory);
-  EXPECT_FALSE(spare.take(kLarge).memory);
+  EXPECT_EQ(spare.kept_blocks(), 1);
+  EXPECT_TRUE(spare.trim());
+  EXPECT_EQ(spare.kept_blocks(), 0);
 }
 
 TEST(SpareBlocks, KeptMemoryIsChargedAndMakesRoom) {
@@ -112,7 +141,7 @@ TEST(SpareBlocks, KeptMemoryIsChargedAndMakesRoom) {
     EXPECT_EQ(budget->used(), kept);  // the same block
     // There is room for this buffer only without the block.
     const Ref<Buffer> large = allocate(spare, 15000, budget.get());
-    EXPECT_FALSE(spare.take(10000).memory);
+    EXPECT_EQ(spare.kept_blocks(), 0);
     EXPECT_FAILS(RESOURCE_EXHAUSTED, "", Buffer::allocate(15000, 0, kLimit, budget.get(), &spare));
   }
   EXPECT_EQ(budget->used(), 0);

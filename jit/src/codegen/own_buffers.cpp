@@ -19,22 +19,6 @@ constexpr size_t kMaxLoads = 64;               // that are examined, because eac
 bool is_op(const Word& word, Op op) { return word.op == static_cast<uint16_t>(op); }
 bool is_op(const Word& word, DecodedOp op) { return word.op == static_cast<uint16_t>(op); }
 
-bool is_buffer_load(Op op) {
-  switch (op) {
-    case Op::buffer_load_i8_u:
-    case Op::buffer_load_i8_s:
-    case Op::buffer_load_i16_u:
-    case Op::buffer_load_i16_s:
-    case Op::buffer_load_i32:
-    case Op::buffer_load_i64:
-    case Op::buffer_load_f32:
-    case Op::buffer_load_f64:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 OwnBuffers::OwnBuffers(std::span<const Word> words, std::span<const uint16_t> lists, uint32_t ref_slots)
@@ -51,92 +35,6 @@ OwnBuffers::OwnBuffers(std::span<const Word> words, std::span<const uint16_t> li
   find_last_reads();
   find_tracked();
   find_fresh();
-}
-
-// Calls `visit(register, use)` for each ref register of the instruction, in the order of effects.
-template <typename Visit>
-void OwnBuffers::for_each_use(uint32_t at, Visit visit) const {
-  const Word* const word = &words_[at];
-  const auto use = [&](uint16_t reg, Use what) {
-    if ((reg & vm::kRegisterMask) < refs_) visit(uint32_t{reg} & vm::kRegisterMask, what);
-  };
-  const auto use_list = [&](uint32_t first, uint32_t count, Use what) {
-    for (uint32_t i = 0; i < count; ++i)
-      if (lists_[first + i] & vm::kRefBit) use(lists_[first + i], what);
-  };
-  const auto use_call = [&] {
-    const vm::CallSite& site = vm::call_site(word);
-    use_list(site.arguments, site.argument_count, Use::escapes);
-    use_list(site.results, site.result_count, Use::replaces);
-  };
-  if (word->op >= vm::kOpCount) {
-    if (is_op(*word, DecodedOp::call_import)) return use_call();
-    if (!is_op(*word, DecodedOp::copy_ref) && !is_op(*word, DecodedOp::move_ref)) return;
-    use(word->a, Use::escapes);
-    return use(word->b, Use::replaces);
-  }
-  const Op op = static_cast<Op>(word->op);
-  switch (op) {
-    case Op::call:
-      return use_call();
-    case Op::return_:
-      return use_list(word->wide(), word->a, Use::escapes);
-    case Op::discard_refs:
-      for (uint32_t i = 0; i < word->a; ++i) use(lists_[word->wide() + i], Use::clears);
-      return;
-    case Op::const_ref_zero:
-      return use(word->a, Use::clears);
-    case Op::switch_ref:  // its values are in a list
-      for (uint32_t ref = 0; ref < refs_; ++ref) visit(ref, Use::escapes);
-      break;
-    default:
-      break;
-  }
-  const auto use_of = [&](size_t number) {
-    if (is_buffer_load(op)) return Use::reads;
-    switch (op) {
-      case Op::buffer_store_i8:
-      case Op::buffer_store_i16:
-      case Op::buffer_store_i32:
-      case Op::buffer_store_i64:
-      case Op::buffer_store_f32:
-      case Op::buffer_store_f64:
-      case Op::buffer_fill_i8:
-      case Op::buffer_fill_i16:
-      case Op::buffer_fill_i32:
-      case Op::buffer_fill_i64:
-      case Op::buffer_fill_f32:
-      case Op::buffer_fill_f64:
-        return Use::writes;
-      case Op::buffer_copy:
-        return number == 0 ? Use::reads : Use::writes;
-      case Op::buffer_compare:
-      case Op::buffer_hash:
-      case Op::buffer_clone:
-        return Use::reads;
-      case Op::buffer_length:
-      case Op::cmp_eq_ref:
-      case Op::cmp_ne_ref:
-      case Op::cmp_nz_ref:
-        return Use::looks;
-      default:
-        return Use::escapes;
-    }
-  };
-  for (const bool writes : {false, true}) {
-    size_t index = 0, refs = 0;
-    for (size_t i = 0; i < vm::info(op).operand_count; ++i) {
-      const vm::Operand& operand = vm::info(op).operands[i];
-      if (operand.kind != vm::OperandKind::reg) continue;
-      const uint16_t reg = vm::field(word, index++);
-      if (operand.bank != Bank::ref || operand.writes != writes) continue;
-      if (!writes) {
-        use(reg, use_of(refs++));
-      } else {
-        use(reg, op == Op::buffer_alloc || op == Op::buffer_clone ? Use::allocates : Use::replaces);
-      }
-    }
-  }
 }
 
 void OwnBuffers::find_neighbours() {
@@ -343,7 +241,7 @@ void OwnBuffers::find_last_reads() {
   size_t examined = 0;
   for (const uint32_t at : starts_) {
     const Word& word = words_[at];
-    if (word.op >= vm::kOpCount || !is_buffer_load(static_cast<Op>(word.op)) ||
+    if (word.op >= vm::kOpCount || !vm::is_buffer_load(static_cast<Op>(word.op)) ||
         owners_[index(at, word.a)] != Owner::function)
       continue;
     if (++examined > kMaxLoads) return;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "vm/decode/ref_uses.h"
 #include "vm/decode/words.h"
 
 namespace halyard::jit {
@@ -30,21 +31,11 @@ class OwnBuffers {
   bool may_be_interpreted_write(uint32_t word, uint32_t ref) const;
 
  private:
-  // What an instruction does with the object in a register.
-  enum class Use : uint8_t {
-    reads,      // bytes of a buffer
-    writes,     // bytes of a buffer
-    looks,      // neither
-    escapes,    // something else may refer to the object afterwards
-    allocates,  // puts a new buffer in the register
-    replaces,   // puts another object in the register
-    clears      // leaves nothing in the register
-  };
+  using Use = vm::RefUse;
   enum class Owner : uint8_t { unreached, function, others };  // `function`: also if there is no object
   using Words = std::vector<bool>;                             // a set of words
 
-  template <typename Visit>
-  void for_each_use(uint32_t at, Visit visit) const;
+  void for_each_use(uint32_t at, auto visit) const { vm::for_each_ref_use(words_, lists_, refs_, at, visit); }
   void find_neighbours();
   void find_owners();
   void find_live();

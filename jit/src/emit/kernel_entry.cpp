@@ -9,6 +9,7 @@
 #include "emit/microkernels.h"
 #include "emit/status_codes.h"
 #include "shared/symbols.h"
+#include "vm/decode/filled_buffers.h"
 #include "vm/object/variant.h"
 
 namespace halyard::jit {
@@ -576,8 +577,9 @@ llvm::Error KernelEntry::write_alloc(uint32_t at) {
     Value* const bytes = b_.CreateAlignedLoad(b_.getInt64Ty(), slot(word.a), llvm::Align(4));
     Value* const buffer = dynamic_place(at, bytes);
     Value* const memory = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), buffer, kBufferAlignment);
-    clear_cache_lines(memory, b_.CreateAnd(b_.CreateAdd(bytes, b_.getInt64(kBufferAlignment - 1)),
-                                           ~(kBufferAlignment - 1)));
+    if (!(word.c & vm::kFilledBit))
+      clear_cache_lines(memory, b_.CreateAnd(b_.CreateAdd(bytes, b_.getInt64(kBufferAlignment - 1)),
+                                             ~(kBufferAlignment - 1)));
     fill_buffer(buffer, memory, bytes, true);
     b_.CreateStore(buffer, ref(word.c & vm::kRegisterMask));
     return llvm::Error::success();
@@ -586,10 +588,10 @@ llvm::Error KernelEntry::write_alloc(uint32_t at) {
                                                                 << 32;
   Value* const memory = b_.CreateConstInBoundsGEP1_64(
       b_.getInt8Ty(), field(entry_->getArg(2), kWorkgroupMemory, b_.getPtrTy()), own_buffers_.at(at));
-  clear(memory, (bytes + 15) / 16 * 16);
+  if (!(word.c & vm::kFilledBit)) clear(memory, (bytes + 15) / 16 * 16);
   Value* const buffer = room(sizeof(KernelBuffer));
   fill_buffer(buffer, memory, b_.getInt64(bytes), true);
-  b_.CreateStore(buffer, ref(word.c));
+  b_.CreateStore(buffer, ref(word.c & vm::kRegisterMask));
   return llvm::Error::success();
 }
 

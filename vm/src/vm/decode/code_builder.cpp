@@ -21,7 +21,7 @@ std::span<T> put(std::byte*& at, const Array<T>& items) {
 
 }  // namespace
 
-void CodeBuilder::finish(FunctionCode& code) {
+std::span<Word> CodeBuilder::finish(FunctionCode& code) {
   static_assert(std::is_trivially_copyable_v<CallSite> && alignof(CallSite) >= alignof(Place));
   static_assert(sizeof(CallSite) % 8 == 0 && sizeof(Word) == 8, "words are aligned");
   const size_t size = bytes(calls_) + bytes(words_) + bytes(places_) + bytes(lists_) + bytes(arguments_);
@@ -40,6 +40,7 @@ void CodeBuilder::finish(FunctionCode& code) {
   }
   code.calls = calls;
   code.words = words;
+  return words;
 }
 
 }  // namespace halyard::vm

@@ -124,8 +124,9 @@ class CodeBuilder {
     std::memcpy(field_at(instruction), &reg, sizeof reg);
   }
 
-  // Moves everything to `code`, whose frame is laid out. Nothing may be emitted afterwards.
-  void finish(FunctionCode& code);
+  // Moves everything to `code`, whose frame is laid out, and returns its words. Nothing may be emitted
+  // afterwards.
+  std::span<Word> finish(FunctionCode& code);
 
  private:
   const char* field_at(const Fusible& instruction) const {

@@ -6,6 +6,7 @@
 
 #include "vm/decode/code_builder.h"
 #include "vm/decode/constants.h"
+#include "vm/decode/filled_buffers.h"
 #include "vm/decode/flow.h"
 #include "vm/decode/frame.h"
 #include "vm/decode/fusing.h"
@@ -76,7 +77,10 @@ class Decoder {
     build_.emit(CodeBuilder::word(DecodedOp::end));
     lay_out_frame();
     resolve();
-    build_.finish(code_);
+    const std::span<Word> words = build_.finish(code_);
+    if (entries_ != Entries::none)
+      for (const uint32_t at : find_filled_buffers(words, code_.lists, code_.ref_slots))
+        words[at].c |= kFilledBit;
     if (tiers_) note_tiers();
     return {};
   }

@@ -29,17 +29,32 @@ Buffer::Layout Buffer::layout() {
 #pragma GCC diagnostic pop
 }
 
-Ref<Buffer> Buffer::of_block(SpareBlocks::Block block, uint64_t length, SpareBlocks& spare) {
-  auto buffer = make<Buffer>(std::span<uint8_t>(block.memory.release(), length), true, nullptr);
+static_assert(sizeof(Buffer) <= SpareBlocks::kHeader);
+
+Ref<Buffer> Buffer::in_block(SpareBlocks::Block block, uint64_t length, SpareBlocks& spare) {
+  const std::span<uint8_t> data(block.data(), length);
+  auto* const buffer = new (block.memory.release()) Buffer(data, true, nullptr);
   buffer->spare_ = &spare;
   buffer->block_bytes_ = block.bytes;
+  buffer->written_before_ = block.written;
   buffer->charge_ = std::move(block.charge);
   buffer->charge_.count(kType, 1);
-  return buffer;
+  return Ref<Buffer>::adopt(buffer);
+}
+
+// Ends the buffer and returns its block.
+SpareBlocks::Block Buffer::leave_block() {
+  SpareBlocks::Block block{.bytes = block_bytes_,
+                           .written = std::max(written_before_, std::min(written_, length_))};
+  charge_.count(kType, -1);
+  block.charge = std::move(charge_);
+  this->~Buffer();
+  block.memory.reset(reinterpret_cast<uint8_t*>(this));
+  return block;
 }
 
 Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64_t limit, Budget* budget,
-                                     SpareBlocks* spare) {
+                                     SpareBlocks* spare, BufferContents contents) {
   if (alignment != 0 && !std::has_single_bit(alignment)) {
     return fail(Code::INVALID_ARGUMENT, "expected an alignment of 0 or a power of two, found {} bytes",
                 alignment);
@@ -53,15 +68,13 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
     return fail(Code::RESOURCE_EXHAUSTED,
                 "an alignment of {} bytes exceeds the limit of {} bytes for a buffer", alignment, limit);
   }
+  if (spare && SpareBlocks::has(length, alignment))
+    return in_block(HALYARD_TRY(spare->take(length, budget, contents == BufferContents::zero)), length,
+                    *spare);
   // calloc returns untouched zero pages for large sizes. For a larger alignment, allocate more and move the
   // start up.
   const uint64_t slack = alignment - kMinAlignment;
   const uint64_t wanted = std::max<uint64_t>(saturating_add(length, slack), 1);
-  if (slack != 0 || wanted < SpareBlocks::kSmallest) spare = nullptr;
-  if (spare) {
-    if (SpareBlocks::Block block = spare->take(wanted); block.memory)
-      return of_block(std::move(block), length, *spare);
-  }
   Charge charge;
   const uint64_t charged = saturating_add(block_bytes(wanted), block_bytes(sizeof(Buffer)));
   Result<> started = charge.start(budget, charged, "a buffer");
@@ -70,10 +83,6 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   uint8_t* memory = nullptr;
   if (wanted < SIZE_MAX) memory = static_cast<uint8_t*>(std::calloc(1, wanted));
   if (!memory) return fail(Code::RESOURCE_EXHAUSTED, "no memory for a buffer of {} bytes", length);
-  if (spare) {
-    return of_block({.memory = SpareBlocks::Memory(memory), .bytes = wanted, .charge = std::move(charge)},
-                    length, *spare);
-  }
   const uintptr_t misfit = reinterpret_cast<uintptr_t>(memory) & (alignment - 1);
   uint8_t* data = misfit ? memory + (alignment - misfit) : memory;
   auto buffer = make<Buffer>(std::span<uint8_t>(data, length), true, [memory] { std::free(memory); });
@@ -84,15 +93,7 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
 
 void Buffer::destroy(Object* object) {
   auto* const buffer = static_cast<Buffer*>(object);
-  if (SpareBlocks* const spare = buffer->spare_) {
-    SpareBlocks::Block block{.memory = SpareBlocks::Memory(buffer->data_),
-                             .bytes = buffer->block_bytes_,
-                             .written = std::min(buffer->written_, buffer->length_)};
-    buffer->charge_.count(kType, -1);
-    block.charge = std::move(buffer->charge_);
-    delete buffer;
-    return spare->give(std::move(block));
-  }
+  if (SpareBlocks* const spare = buffer->spare_) return spare->give(buffer->leave_block());
   const std::function<void()> released = std::move(buffer->released_);
   if (NodePool* const nodes = buffer->nodes_) {
     buffer->~Buffer();

@@ -15,16 +15,20 @@
 
 namespace halyard::vm {
 
+// The bytes of a new buffer: `any` if they are certainly written before they are read.
+enum class BufferContents : uint8_t { zero, any };
+
 class Buffer final : public ObjectOf<Buffer> {
  public:
   static const ObjectType kType;  // "vm.buffer"
 
-  // Allocates a zero-filled, mutable buffer. `alignment` is 0 or a power of two (else INVALID_ARGUMENT); the
+  // Allocates a mutable buffer. `alignment` is 0 or a power of two (else INVALID_ARGUMENT); the
   // actual alignment is at least 16. RESOURCE_EXHAUSTED if `limit` bytes, the budget or memory is exceeded.
-  // The budget (may be null) is also charged for the header and for padding. The memory may be one of `spare`
-  // (may be null), which get it back from the destructor.
+  // The budget (may be null) is also charged for the header and for padding. The memory may be a block of
+  // `spare` (may be null), which gets it back from the destructor.
   static Result<Ref<Buffer>> allocate(uint64_t length, uint32_t alignment, uint64_t limit,
-                                      Budget* budget = nullptr, SpareBlocks* spare = nullptr);
+                                      Budget* budget = nullptr, SpareBlocks* spare = nullptr,
+                                      BufferContents contents = BufferContents::zero);
   // Wraps existing bytes, which must outlive the buffer. The destructor calls `released` (may be empty).
   static Ref<Buffer> wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released);
   // The same with memory from `nodes`, which `released` may free: for buffers that exist for one call. The
@@ -76,7 +80,8 @@ class Buffer final : public ObjectOf<Buffer> {
 
  private:
   static void destroy(Object* object);
-  static Ref<Buffer> of_block(SpareBlocks::Block block, uint64_t length, SpareBlocks& spare);
+  static Ref<Buffer> in_block(SpareBlocks::Block block, uint64_t length, SpareBlocks& spare);
+  SpareBlocks::Block leave_block();
   enum class ConstantUse : uint8_t { undecided, written_by_devices, never_changes };
   bool decide(ConstantUse use) {
     ConstantUse decided = ConstantUse::undecided;
@@ -93,7 +98,9 @@ class Buffer final : public ObjectOf<Buffer> {
   std::function<void()> released_;
   // Compiled code sets a smaller number, if it knows the writes of the buffer.
   uint64_t written_ = UINT64_MAX;
-  SpareBlocks* spare_ = nullptr;  // get the memory, of `block_bytes_`
+  uint64_t written_before_ =
+      0;  // bytes from the first on that may have other contents than 0 since the allocation
+  SpareBlocks* spare_ = nullptr;  // get the block, whose data has `block_bytes_`, with this object
   uint64_t block_bytes_ = 0;
   NodePool* nodes_ = nullptr;  // owner of this object's memory; null: the heap
   Charge charge_;

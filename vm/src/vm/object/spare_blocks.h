@@ -1,8 +1,10 @@
-// SpareBlocks: memory of released buffers, kept for buffers that are allocated later. Only the bytes that a
-// buffer may have written are cleared again. One thread at a time; outlives the buffers that use it.
+// SpareBlocks: memory of released buffers, kept for buffers that are allocated later, with room for the
+// buffer object itself. Only the bytes that a buffer may have written are cleared again. One thread at a
+// time; outlives the buffers that use it.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -13,30 +15,46 @@ namespace halyard::vm {
 
 class SpareBlocks {
  public:
+  static constexpr uint64_t kAlignment = 64;               // of the data
+  static constexpr uint64_t kHeader = 192;                 // bytes for the object, at the beginning
+  static constexpr uint64_t kMaxKept = uint64_t{2} << 20;  // bytes of data of all kept blocks
+  static constexpr size_t kBlocks = 32;
+
   struct Free {
     void operator()(uint8_t* memory) const { std::free(memory); }
   };
-  using Memory = std::unique_ptr<uint8_t[], Free>;
   struct Block {
-    Memory memory;  // null: none
-    uint64_t bytes = 0;
-    uint64_t written = 0;  // only the first ones may be other than 0
-    Charge charge;         // of the block and of the buffer's header; stays while the block is kept
+    std::unique_ptr<uint8_t[], Free> memory;  // null: none
+    uint64_t bytes = 0;                       // of data
+    uint64_t written = 0;                     // only the first ones may be other than 0
+    Charge charge;                            // stays while the block is kept
+
+    uint8_t* data() const { return data_of(memory.get()); }
   };
+  static uint8_t* data_of(uint8_t* memory) {
+    const uintptr_t address = reinterpret_cast<uintptr_t>(memory) + kHeader;
+    return memory + kHeader + (-address & (kAlignment - 1));
+  }
 
-  static constexpr uint64_t kSmallest = 1024;              // bytes of a block that is kept
-  static constexpr uint64_t kMaxKept = uint64_t{2} << 20;  // bytes of all kept blocks
-  static constexpr size_t kBlocks = 4;
-
-  // A kept block of at least `bytes` and less than twice as many, all of them 0.
-  Block take(uint64_t bytes);
+  // Whether buffers of this size and alignment come from blocks.
+  static bool has(uint64_t bytes, uint64_t alignment) { return bytes <= kMaxKept && alignment <= kAlignment; }
+  // A kept block of at least `length` bytes and less than twice as many, or a new one, charged to the budget
+  // (may be null). Its data is 0, unless it was asked for without clearing.
+  Result<Block> take(uint64_t length, Budget* budget, bool clears);
   // Keeps the block, or frees it if there is no room.
   void give(Block block);
   // Frees all kept blocks. Returns whether there was one.
   bool trim();
+  ~SpareBlocks() { trim(); }
+
+  size_t kept_blocks() const { return count_; }
 
  private:
-  std::array<Block, kBlocks> blocks_;
+  Block take_kept(uint64_t bytes);
+  Result<Block> make_block(uint64_t bytes, Budget* budget);
+
+  std::array<Block, kBlocks> blocks_;  // the last one given is the last of the first `count_`
+  size_t count_ = 0;
   uint64_t kept_ = 0;
 };
 

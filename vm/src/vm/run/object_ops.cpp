@@ -114,8 +114,9 @@ bool ObjectOps::buffer_hash(Object* object, uint64_t offset, uint64_t length, ui
   return true;
 }
 
-Object* ObjectOps::buffer_alloc(uint64_t length, uint32_t alignment) const {
-  Result<Ref<Buffer>> made = Buffer::allocate(length, alignment, limits.buffer_bytes, limits.memory.get(), spare_blocks);
+Object* ObjectOps::buffer_alloc(uint64_t length, uint32_t alignment, BufferContents contents) const {
+  Result<Ref<Buffer>> made =
+      Buffer::allocate(length, alignment, limits.buffer_bytes, limits.memory.get(), spare_blocks, contents);
   if (made) return made->detach();
   error = std::move(made).error();
   return nullptr;

@@ -26,7 +26,8 @@ struct ObjectOps {
   bool buffer_compare(Object* lhs, uint64_t lhs_offset, Object* rhs, uint64_t rhs_offset, uint64_t length,
                       uint32_t& equal) const;
   bool buffer_hash(Object* object, uint64_t offset, uint64_t length, uint64_t& hash) const;
-  Object* buffer_alloc(uint64_t length, uint32_t alignment) const;  // owned by the caller
+  Object* buffer_alloc(uint64_t length, uint32_t alignment,
+                       BufferContents contents = BufferContents::zero) const;  // owned by the caller
   Object* buffer_clone(Object* source, uint64_t offset, uint64_t length, uint32_t alignment) const;
 
   List* list(Object* object) const;
