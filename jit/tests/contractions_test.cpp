@@ -68,6 +68,8 @@ constexpr const char* kForms[] = {
     ", shared by threads N rows at a time",
     ", without vectors",
     "of a coalesced loop",
+    "N nests as one, of N",
+    "N results in between are not stored",
 };
 // And of others.
 constexpr const char* kRefusals[] = {

@@ -393,6 +393,97 @@ const std::string kPixelsAndChannel =
     with(kPixels, "%i24 = vm.add.i32 %i24, %i24",
          "%i26 = vm.buffer.load.i16.s %r0, %i20:21\n  %i24 = vm.add.i32 %i24, %i26");
 
+// Nests of 4 by 8 elements, each of which reads what one before it has stored:
+//
+//   r2[i] = r0[from + i] * 0.5; r3[i] = max(r2[i], r0[x]); r1[i] = r3[i] + r2[i]
+//
+// `second` are the loads of the second nest, `last` is the last store; `between` is before the last nest, and
+// `after` behind it (blocks from ^bb22 on are free).
+struct ChainText {
+  std::string before = "";
+  std::string first = "vm.buffer.store.f32 %i26, %r2, %i22:23";
+  std::string second = "%i26 = vm.buffer.load.f32 %r2, %i22:23\n %i27 = vm.buffer.load.f32 %r0, %i16:17";
+  std::string second_store = "vm.buffer.store.f32 %i26, %r3, %i22:23";
+  std::string between = "";
+  std::string last = "vm.buffer.store.f32 %i26, %r1, %i22:23";
+  std::string after = "";
+  std::string second_rows = "%i12:13";
+};
+std::string chain(const ChainText& text) {
+  const auto nest = [](int block, const std::string& rows, const std::string& body) {
+    return loop(
+        block, "%i6:7", rows,
+        loop(block + 3, "%i16:17", "%i14:15", "%i22:23 = vm.fma.i64 %i6:7, %i14:15, %i16:17\n" + body));
+  };
+  return program("f32", "%i22:23",
+                 R"(
+  %i12:13 = vm.const.i64 4
+  %i14:15 = vm.const.i64 8
+  %i24:25 = vm.const.i64 128
+  %i34:35 = vm.const.i64.zero
+  %i22:23 = vm.const.i64.zero
+  %i29 = vm.const.f32 0.5
+  %r2 = vm.buffer.alloc %i24:25, %i8
+  %r3 = vm.buffer.alloc %i24:25, %i8
+)" + text.before + nest(1, "%i12:13", R"(
+  %i24:25 = vm.add.i64 %i22:23, %i2:3
+  %i26 = vm.buffer.load.f32 %r0, %i24:25
+  %i26 = vm.mul.f32 %i26, %i29
+)" + text.first) + nest(7, text.second_rows, text.second + R"(
+  %i26 = vm.max.f32 %i26, %i27
+)" + text.second_store) +
+                     text.between + nest(13, "%i12:13", R"(
+  %i26 = vm.buffer.load.f32 %r3, %i22:23
+  %i27 = vm.buffer.load.f32 %r2, %i22:23
+  %i26 = vm.add.f32 %i26, %i27
+)" + text.last) + text.after);
+}
+const std::string kChain = chain({});
+const std::string kChainWithReleases = chain({.between = "vm.discard.refs %r0"});
+// Results lie elsewhere than what is read, or go over it.
+const std::string kChainAhead = chain({.last = R"(
+  %i30:31 = vm.add.i64 %i22:23, %i8:9
+  vm.buffer.store.f32 %i26, %r1, %i30:31
+)"});
+const std::string kChainInPlace = chain({.last = "vm.buffer.store.f32 %i26, %r0, %i22:23"});
+const std::string kChainOfOneBuffer =
+    replaced(replaced(chain({}), "%r2, %i22:23", "%r1, %i22:23"), "%r3, %i22:23", "%r1, %i22:23");
+// What is in between is read again, by a loop, by the interpreter, and through another register.
+const std::string kChainReadAgain = chain({.after = loop(22, "%i6:7", "%i14:15", R"(
+  %i26 = vm.buffer.load.f32 %r2, %i6:7
+  vm.buffer.store.f32 %i26, %r1, %i6:7
+)")});
+const std::string kChainCopied = chain({.after = "vm.buffer.copy %r3, %i14:15, %r1, %i14:15, %i12:13"});
+const std::string kChainReferredTo = chain(
+    {.before = "%r4 = vm.assign.ref %r2", .after = "vm.buffer.copy %r4, %i14:15, %r1, %i14:15, %i12:13"});
+// Another element than the one that was stored in the same iteration; the same one in each row; backwards.
+const std::string kChainShifted = chain({.second = R"(
+  %i26 = vm.buffer.load.f32 %r2, %i22:23
+  %i30:31 = vm.sub.i64 %i22:23, %i16:17
+  %i27 = vm.buffer.load.f32 %r2, %i30:31
+)"});
+const std::string kChainOfRows = chain({.first = "vm.buffer.store.f32 %i26, %r2, %i16:17", .second = R"(
+  %i26 = vm.buffer.load.f32 %r2, %i16:17
+  %i27 = vm.buffer.load.f32 %r0, %i16:17
+)"});
+const std::string kChainBackwards = chain({.second_store = R"(
+  %i30:31 = vm.sub.i64 %i14:15, %i8:9
+  %i30:31 = vm.sub.i64 %i30:31, %i16:17
+  %i30:31 = vm.fma.i64 %i6:7, %i14:15, %i30:31
+  vm.buffer.store.f32 %i26, %r3, %i30:31
+)"});
+// Of another type, with a conversion in memory, and of fewer rows.
+const std::string kChainOfTypes =
+    chain({.second = "%i27 = vm.buffer.load.i32 %r2, %i22:23\n %i26 = vm.cast.si32.f32 %i27"});
+const std::string kChainOfBytes =
+    chain({.first = "%i30 = vm.cast.f32.si32 %i26\n vm.buffer.store.i8 %i30, %r2, %i22:23",
+           .second = "%i27 = vm.buffer.load.i8.s %r2, %i22:23\n %i26 = vm.cast.si32.f32 %i27\n"
+                     "%i27 = vm.buffer.load.f32 %r0, %i16:17"});
+const std::string kChainOfFewerRows = chain({.second_rows = "%i8:9"});
+// A store that only the second nest repeats, to what the first has stored.
+const std::string kChainStoresTwice = chain(
+    {.second_store = "vm.buffer.store.f32 %i26, %r3, %i22:23\n vm.buffer.store.f32 %i29, %r2, %i22:23"});
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -469,7 +560,10 @@ INSTANTIATE_TEST_SUITE_P(
                     kQuantisedTransposed, kReadsResults, kRowsApart, kResidual, kScattered, kBackwards,
                     kRowsBackwards, kRowsApartTwice, kCoalescedBySteps, kCoalescedFromThree,
                     kCoalescedAndUsed, kCoalescedByCounter, kCoalescedByNext, kProductIndex, kQuadraticIndex,
-                    kPixels, kPixelsApart, kPixelsAndCounter, kPixelsAndRow, kPixelsAndChannel));
+                    kPixels, kPixelsApart, kPixelsAndCounter, kPixelsAndRow, kPixelsAndChannel, kChain,
+                    kChainWithReleases, kChainAhead, kChainInPlace, kChainOfOneBuffer, kChainReadAgain,
+                    kChainCopied, kChainReferredTo, kChainShifted, kChainOfRows, kChainBackwards,
+                    kChainOfTypes, kChainOfBytes, kChainOfFewerRows, kChainStoresTwice));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero

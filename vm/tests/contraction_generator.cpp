@@ -136,6 +136,7 @@ class ContractionWriter {
   void add_terms(const NestLoops& loops);
   void add_in_register(const NestLoops& loops);
   void compute_results(const NestLoops& loops);
+  void chain(const NestLoops& loops);
   void contraction();
   void hash(uint32_t buffer);
   static NestLoops without_terms(const NestLoops& loops) {
@@ -164,10 +165,12 @@ class ContractionWriter {
   uint32_t unknown_counts_ = 4;
   // Buffers: of rows (A), of outputs (B), of sums, of results, and of what results need besides.
   uint32_t a_ = 0, b_ = 0, sums_ = 0, results_ = 0, other_ = 0;
-  NestIndex to_sums_;
+  NestIndex to_sums_, to_results_;
+  std::vector<uint32_t> chained_;  // the last buffer of the chain, if there is one
 };
 
-constexpr uint32_t kPlainRef = 3, kTableRef = 4, kFirstOwn = 5, kOwn = 5;
+constexpr uint32_t kPlainRef = 3, kTableRef = 4, kFirstOwn = 5, kOwn = 5, kFirstChained = kFirstOwn + kOwn;
+constexpr uint32_t kMostChained = 4;
 
 std::string ContractionWriter::number_of_arguments(int64_t mask) {
   const std::string reg = new_pair();
@@ -651,6 +654,7 @@ void ContractionWriter::compute_results(const NestLoops& loops) {
     if (form == 0 ? loop.role == NestLoop::output : form == 2 && loop.role == NestLoop::row)
       of_other.strides.push_back({loop.counter, ""});
   if (form == 1) of_other = indices[choices_.below(2)];
+  to_results_ = indices[1];
   indices.push_back(of_other);
   const uint32_t other = form == 1 && choices_.one_in(3) ? results_ : other_;
   const uint32_t activation = choices_.below(4);
@@ -674,6 +678,51 @@ void ContractionWriter::compute_results(const NestLoops& loops) {
     line("vm.buffer.store.{} {}, %r{}, {}", element_.store, value, results_, at[1]);
   });
   if (is_discarded) line("%r{} = vm.const.ref.rodata {}", b_, static_cast<uint32_t>(kPlain));
+}
+
+// Nests after the results. Each stores elements that follow from those of the nest before it, and perhaps
+// from others. Their buffers have the size that the loops fill, if it is known.
+void ContractionWriter::chain(const NestLoops& loops) {
+  const NestLoops own = without_terms(loops);
+  NestIndex dense{.start = constant(0)};
+  int64_t elements = 1;
+  for (auto loop = own.rbegin(); loop != own.rend(); ++loop) {
+    dense.strides.insert(dense.strides.begin(), {loop->counter, elements == 1 ? "" : constant(elements)});
+    elements *= std::max<int64_t>(loop->most, 1);
+  }
+  const std::string alignment = new_single();
+  head_line("{} = vm.const.i32.zero", alignment);
+  struct Stored {
+    uint32_t buffer;
+    NestIndex at;
+  };
+  std::vector<Stored> stored = {{results_, to_results_}};
+  // More loops would take too long to compile.
+  const uint32_t count = 1 + choices_.below(own.size() <= 2 ? 4 : 2);
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto next = static_cast<uint32_t>(kFirstChained + stored.size() - 1);
+    const bool is_old = choices_.one_in(8);
+    Stored to = {is_old ? kFirstOwn + choices_.below(kOwn) : next,
+                 choices_.one_in(8) ? sums_index(own) : dense};
+    if (!is_old)
+      head_line("%r{} = vm.buffer.alloc {}, {}", to.buffer,
+                constant(elements * element_.bytes + (choices_.one_in(6) ? choices_.one_of({-4, 4, 64}) : 0)),
+                alignment);
+    const Stored from = choices_.one_in(6) ? choices_.pick(stored) : stored.back();
+    const Stored other = choices_.one_in(3) ? Stored{other_, to_sums_} : choices_.pick(stored);
+    const char* const combine = choices_.one_of({"add", "mul", "sub"});
+    const bool has_other = choices_.one_in(2);
+    const std::string factor = float_or_integer(0.75, element_.type);
+    nest(own, {from.at, other.at, to.at}, [&](const std::vector<std::string>& at) {
+      const std::string value = new_value(element_.type), second = new_value(element_.type);
+      line("{} = vm.buffer.load.{} %r{}, {}", value, element_.load, from.buffer, at[0]);
+      if (has_other) line("{} = vm.buffer.load.{} %r{}, {}", second, element_.load, other.buffer, at[1]);
+      line("{} = vm.{}.{} {}, {}", value, combine, element_.type, value, has_other ? second : factor);
+      line("vm.buffer.store.{} {}, %r{}, {}", element_.store, value, to.buffer, at[2]);
+    });
+    stored.push_back(to);
+  }
+  chained_.push_back(stored.back().buffer);
 }
 
 // ---- the function
@@ -705,7 +754,10 @@ void ContractionWriter::contraction() {
       add_in_register(loops);
     else
       add_terms(loops);
+    to_results_ = to_sums_;
     if (has_results) compute_results(loops);
+    if (!has_results) results_ = sums_;
+    if (loops.size() <= 5 && choices_.one_in(3)) chain(loops);
   };
   switch (choices_.below(12)) {
     case 0: {  // twice
@@ -744,12 +796,13 @@ std::string ContractionWriter::write() {
   // Sums are not needed after their results are computed, unless they are hashed.
   std::vector<uint32_t> hashed = {results_};
   if (choices_.one_in(2)) hashed.push_back(sums_);
-  if (choices_.one_in(5)) {
+  if (chained_.empty() && choices_.one_in(5)) {
     contraction();
     hashed.push_back(results_);
     if (choices_.one_in(2)) hashed.push_back(sums_);
   }
-  for (uint32_t buffer = kFirstOwn; buffer < kFirstOwn + kOwn; ++buffer)
+  hashed.insert(hashed.end(), chained_.begin(), chained_.end());
+  for (uint32_t buffer = kFirstOwn; buffer < kFirstChained + kMostChained; ++buffer)
     if (std::find(hashed.begin(), hashed.end(), buffer) != hashed.end()) hash(buffer);
   line("vm.return {}", hash_);
   return fmt::format(

@@ -71,7 +71,8 @@ void Writer::keep_old_nests(Value* is_new, BasicBlock* start, BasicBlock* end) {
   before_->getTerminator()->eraseFromParent();
   b_.SetInsertPoint(before_);
   b_.CreateCondBr(is_new, start, from_start);
-  llvm::addStringMetadataToLoop(nest_.loops.back(), kSeparate, 1);
+  for (Loop* const loop : {nest_.first(), nest_.loops.back(), nest_.last_loop()})
+    llvm::addStringMetadataToLoop(loop, kSeparate, 1);
 }
 
 void Writer::delete_old_nest(Value* entered, BasicBlock* start) {

@@ -31,32 +31,56 @@ void say(llvm::OptimizationRemarkEmitter& remarks, const char* name, const llvm:
   });
 }
 
+// Tiles one contraction, if there is one. Sets `changed` if the function is another one afterwards.
+bool tile_one(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,
+              llvm::OptimizationRemarkEmitter& remarks, bool& changed) {
+  for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
+    if (!loop->isInnermost() || is_left_as_it_is(*loop)) continue;
+    llvm::BasicBlock* const header = loop->getHeader();
+    contraction::Recognizer recognizer(function, analyses);
+    const std::optional<contraction::Nest> nest = recognizer.find(loop);
+    changed |= recognizer.changed();
+    if (!nest) {
+      if (is_sum(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)))
+        say<llvm::OptimizationRemarkMissed>(remarks, "NotTiled", header, recognizer.reason());
+      continue;
+    }
+    llvm::BasicBlock* const before = nest->before();
+    const std::optional<std::string> decided = contraction::write(*nest, function, analyses);
+    if (!decided) continue;
+    say<llvm::OptimizationRemark>(remarks, "Tiled", before, *decided);
+    return true;
+  }
+  return false;
+}
+
+// Writes one chain, if there is one.
+bool join_one(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,
+              llvm::OptimizationRemarkEmitter& remarks, bool& changed) {
+  for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
+    contraction::Recognizer recognizer(function, analyses);
+    const std::optional<contraction::Chain> chain = recognizer.find_chain(loop);
+    changed |= recognizer.changed();
+    if (!chain) continue;
+    llvm::BasicBlock* const before = loop->getLoopPreheader();
+    say<llvm::OptimizationRemark>(
+        remarks, "Joined", before,
+        contraction::write(*chain, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)));
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 llvm::PreservedAnalyses TileContractions::run(llvm::Function& function,
                                               llvm::FunctionAnalysisManager& analyses) {
   bool changed = false;
   llvm::OptimizationRemarkEmitter remarks(&function);
-  for (bool again = true; again;) {
-    again = false;
-    for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
-      if (!loop->isInnermost() || is_left_as_it_is(*loop)) continue;
-      llvm::BasicBlock* const header = loop->getHeader();
-      contraction::Recognizer recognizer(function, analyses);
-      const std::optional<contraction::Nest> nest = recognizer.find(loop);
-      changed |= recognizer.changed();
-      if (!nest) {
-        if (is_sum(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)))
-          say<llvm::OptimizationRemarkMissed>(remarks, "NotTiled", header, recognizer.reason());
-        continue;
-      }
-      llvm::BasicBlock* const before = nest->before();
-      const std::optional<std::string> decided = contraction::write(*nest, function, analyses);
-      if (!decided) continue;
-      say<llvm::OptimizationRemark>(remarks, "Tiled", before, *decided);
+  for (const auto step : {tile_one, join_one}) {
+    while (step(function, analyses, remarks, changed)) {
       analyses.invalidate(function, llvm::PreservedAnalyses::none());
-      again = changed = true;
-      break;
+      changed = true;
     }
   }
   return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();

@@ -90,6 +90,20 @@ bool Recognizer::make_invariant(Value* value, Loop& loop) {
                                 &evolution_);
 }
 
+// Whether the phi's value at the end of the loop is known before the loop, perhaps as the last value of a
+// counter.
+bool Recognizer::is_known_after(llvm::PHINode& phi, Loop& loop) {
+  Value* const value = phi.getIncomingValueForBlock(loop.getLoopLatch());
+  if (make_invariant(value, loop)) return true;
+  if (!evolution_.isSCEVable(value->getType())) return false;
+  const auto* const last =
+      llvm::dyn_cast<llvm::SCEVConstant>(evolution_.getSCEVAtScope(value, loop.getParentLoop()));
+  if (!last) return false;
+  phi.setIncomingValueForBlock(loop.getLoopLatch(), last->getValue());
+  evolution_.forgetValue(&phi);
+  return changed_ = true;
+}
+
 // Whether the branch skips the next inner loop, on a condition that is known before the nest.
 bool Recognizer::is_guard(const llvm::BranchInst& branch, Nest& nest) {
   if (!make_invariant(branch.getCondition(), *nest.outermost())) return false;
@@ -136,9 +150,8 @@ bool Recognizer::is_perfect(Nest& nest) {
     if (branch->isConditional() && !is_latch && !is_guard(*branch, nest))
       return refuse("a branch between the loops depends on their counters");
   }
-  for (const llvm::PHINode& phi : outermost->getExitBlock()->phis())
-    if (!make_invariant(phi.getIncomingValue(0), *outermost))
-      return refuse("a value of the nest is used after it");
+  for (llvm::PHINode& phi : outermost->getExitBlock()->phis())
+    if (!is_known_after(phi, *outermost)) return refuse("a value of the nest is used after it");
   return true;
 }
 
@@ -312,9 +325,8 @@ bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest, Stops stops) {
   // Each counter of rows can begin anywhere, and nothing but counters goes on from row to row.
   for (llvm::PHINode& phi : rows->getHeader()->phis())
     if (!is_recomputable(&phi, nest)) return refuse("a value other than a counter goes from row to row");
-  for (const llvm::PHINode& phi : nest.after()->phis())
-    if (!make_invariant(phi.getIncomingValueForBlock(latch), *rows))
-      return refuse("a value of it is used after it");
+  for (llvm::PHINode& phi : nest.after()->phis())
+    if (!is_known_after(phi, *rows)) return refuse("a value of it is used after it");
   if (!are_accesses_known(nest)) return false;
   Nest::Distance bytes = {};
   for (llvm::StoreInst* const store : nest.stores) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/contraction/chain.h"
 #include "codegen/contraction/nest.h"
 
 namespace halyard::jit::contraction {
@@ -17,7 +18,8 @@ namespace halyard::jit::contraction {
 // The most terms that nests which are written together add without a look at the stop word. A processor adds
 // so many in some milliseconds.
 inline constexpr uint64_t kMaxTermsTogether = uint64_t{1} << 25;
-// Marks the innermost loop of sums that are also written alone, where they may not be together.
+// Marks the innermost loop of sums that are also written alone, where they may not be together, and the
+// outermost ones of their neighbours.
 inline constexpr char kSeparate[] = "halyard.separate";
 
 class Recognizer {
@@ -26,6 +28,8 @@ class Recognizer {
 
   // The contraction around this innermost loop.
   std::optional<Nest> find(llvm::Loop* innermost);
+  // The chain that begins with this loop.
+  std::optional<Chain> find_chain(llvm::Loop* first);
   // Whether the function was changed even without finding a contraction, because conditions were moved out of
   // loops.
   bool changed() const { return changed_; }
@@ -48,6 +52,7 @@ class Recognizer {
   bool add_rows(Nest& nest, Stops stops);
   bool is_loop_of_rows(llvm::Loop* rows, Nest& nest, Stops stops);
   bool make_invariant(llvm::Value* value, llvm::Loop& loop);
+  bool is_known_after(llvm::PHINode& phi, llvm::Loop& loop);
   bool is_recomputable(llvm::Value* value, const Nest& nest);
   bool compute_recomputable(llvm::Instruction* instruction, const Nest& nest);
   // An address that is affine in the counters: that of the first iteration, and the stride in each loop, null
@@ -80,6 +85,18 @@ class Recognizer {
   bool join(const llvm::Loop& first, const llvm::Loop& from, const llvm::Loop& to, Nest& sums);
   bool make_available(llvm::BasicBlock& block, const llvm::Loop& before, Nest& sums);
   bool is_known_before(const llvm::SCEV* value, const llvm::Loop* outermost);
+  // chain.cpp
+  bool is_link(Nest& nest, llvm::Loop* outermost);
+  bool has_long_rows(const Nest& nest);
+  bool is_of_its_own(llvm::Instruction* access, const Nest& nest);
+  bool is_same_element(llvm::Instruction* x, const Nest& of_x, llvm::Instruction* y, const Nest& of_y);
+  bool keep_apart(llvm::Instruction* x, const Nest& of_x, llvm::Instruction* y, const Nest& of_y,
+                  Chain& chain);
+  llvm::StoreInst* store_of(llvm::LoadInst* load, const Nest& of_load, const Nest& nest);
+  bool find_stored(const Nest& nest, Chain& chain);
+  static void find_dead_stores(Chain& chain);
+  bool is_order_free(const Nest& before, const Nest& after, Chain& chain);
+  llvm::Loop* next_nest(const llvm::Loop& from);
 
   llvm::LoopInfo& loops_;
   llvm::ScalarEvolution& evolution_;
