@@ -185,4 +185,58 @@ inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, in
                      std::string(after));
 }
 
+// Nests of 4 by 8 elements, each of which reads what one before it has stored:
+//
+//   r2[i] = r0[from + i] * 0.5; r3[i] = max(r2[i], r0[i]); r1[i] = r3[i] + r2[i]
+//
+// `second` are the loads of the second nest, `last` is the last store; `between` is before the last nest, and
+// `after` behind it (blocks from ^bb22 on are free).
+struct ChainText {
+  std::string before = "";
+  std::string first = "vm.buffer.store.f32 %i26, %r2, %i22:23";
+  std::string second = "%i26 = vm.buffer.load.f32 %r2, %i22:23\n %i27 = vm.buffer.load.f32 %r0, %i22:23";
+  std::string second_store = "vm.buffer.store.f32 %i26, %r3, %i22:23";
+  std::string between = "";
+  std::string last = "vm.buffer.store.f32 %i26, %r1, %i22:23";
+  std::string after = "";
+  std::string second_rows = "%i12:13";
+};
+inline std::string chain(const ChainText& text) {
+  const auto nest = [](int block, const std::string& rows, const std::string& body) {
+    return loop(
+        block, "%i6:7", rows,
+        loop(block + 3, "%i16:17", "%i14:15", "%i22:23 = vm.fma.i64 %i6:7, %i14:15, %i16:17\n" + body));
+  };
+  return program("f32", "%i22:23",
+                 R"(
+  %i12:13 = vm.const.i64 4
+  %i14:15 = vm.const.i64 8
+  %i24:25 = vm.const.i64 128
+  %i34:35 = vm.const.i64.zero
+  %i22:23 = vm.const.i64.zero
+  %i29 = vm.const.f32 0.5
+  %r2 = vm.buffer.alloc %i24:25, %i8
+  %r3 = vm.buffer.alloc %i24:25, %i8
+)" + text.before + nest(1, "%i12:13", R"(
+  %i24:25 = vm.add.i64 %i22:23, %i2:3
+  %i26 = vm.buffer.load.f32 %r0, %i24:25
+  %i26 = vm.mul.f32 %i26, %i29
+)" + text.first) + nest(7, text.second_rows, text.second + R"(
+  %i26 = vm.max.f32 %i26, %i27
+)" + text.second_store) +
+                     text.between + nest(13, "%i12:13", R"(
+  %i26 = vm.buffer.load.f32 %r3, %i22:23
+  %i27 = vm.buffer.load.f32 %r2, %i22:23
+  %i26 = vm.add.f32 %i26, %i27
+)" + text.last) + text.after);
+}
+
+// The same with rows that are 9 elements apart.
+inline std::string with_gaps(std::string chain) {
+  constexpr std::string_view kIndex = "vm.fma.i64 %i6:7, %i14:15, %i16:17", kSize = "vm.const.i64 128";
+  for (size_t at = 0; (at = chain.find(kIndex, at)) != std::string::npos;)
+    chain.replace(at, kIndex.size(), "vm.fma.i64 %i6:7, %i36:37, %i16:17");
+  return chain.replace(chain.find(kSize), kSize.size(), "vm.const.i64 160\n  %i36:37 = vm.const.i64 9");
+}
+
 }  // namespace halyard::vm::test

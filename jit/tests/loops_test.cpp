@@ -393,52 +393,14 @@ const std::string kPixelsAndChannel =
     with(kPixels, "%i24 = vm.add.i32 %i24, %i24",
          "%i26 = vm.buffer.load.i16.s %r0, %i20:21\n  %i24 = vm.add.i32 %i24, %i26");
 
-// Nests of 4 by 8 elements, each of which reads what one before it has stored:
-//
-//   r2[i] = r0[from + i] * 0.5; r3[i] = max(r2[i], r0[x]); r1[i] = r3[i] + r2[i]
-//
-// `second` are the loads of the second nest, `last` is the last store; `between` is before the last nest, and
-// `after` behind it (blocks from ^bb22 on are free).
-struct ChainText {
-  std::string before = "";
-  std::string first = "vm.buffer.store.f32 %i26, %r2, %i22:23";
-  std::string second = "%i26 = vm.buffer.load.f32 %r2, %i22:23\n %i27 = vm.buffer.load.f32 %r0, %i16:17";
-  std::string second_store = "vm.buffer.store.f32 %i26, %r3, %i22:23";
-  std::string between = "";
-  std::string last = "vm.buffer.store.f32 %i26, %r1, %i22:23";
-  std::string after = "";
-  std::string second_rows = "%i12:13";
-};
-std::string chain(const ChainText& text) {
-  const auto nest = [](int block, const std::string& rows, const std::string& body) {
-    return loop(
-        block, "%i6:7", rows,
-        loop(block + 3, "%i16:17", "%i14:15", "%i22:23 = vm.fma.i64 %i6:7, %i14:15, %i16:17\n" + body));
-  };
-  return program("f32", "%i22:23",
-                 R"(
-  %i12:13 = vm.const.i64 4
-  %i14:15 = vm.const.i64 8
-  %i24:25 = vm.const.i64 128
-  %i34:35 = vm.const.i64.zero
-  %i22:23 = vm.const.i64.zero
-  %i29 = vm.const.f32 0.5
-  %r2 = vm.buffer.alloc %i24:25, %i8
-  %r3 = vm.buffer.alloc %i24:25, %i8
-)" + text.before + nest(1, "%i12:13", R"(
-  %i24:25 = vm.add.i64 %i22:23, %i2:3
-  %i26 = vm.buffer.load.f32 %r0, %i24:25
-  %i26 = vm.mul.f32 %i26, %i29
-)" + text.first) + nest(7, text.second_rows, text.second + R"(
-  %i26 = vm.max.f32 %i26, %i27
-)" + text.second_store) +
-                     text.between + nest(13, "%i12:13", R"(
-  %i26 = vm.buffer.load.f32 %r3, %i22:23
-  %i27 = vm.buffer.load.f32 %r2, %i22:23
-  %i26 = vm.add.f32 %i26, %i27
-)" + text.last) + text.after);
-}
 const std::string kChain = chain({});
+// A row of one buffer for all, and rows with a gap between them.
+const std::string kChainWithBias = chain({.second = R"(
+  %i26 = vm.buffer.load.f32 %r2, %i22:23
+  %i27 = vm.buffer.load.f32 %r0, %i16:17
+)"});
+const std::string kChainOfShortRows = with_gaps(chain({}));
+const std::string kChainOfShortRowsWithBias = with_gaps(kChainWithBias);
 const std::string kChainWithReleases = chain({.between = "vm.discard.refs %r0"});
 // Results lie elsewhere than what is read, or go over it.
 const std::string kChainAhead = chain({.last = R"(
@@ -478,7 +440,7 @@ const std::string kChainOfTypes =
 const std::string kChainOfBytes =
     chain({.first = "%i30 = vm.cast.f32.si32 %i26\n vm.buffer.store.i8 %i30, %r2, %i22:23",
            .second = "%i27 = vm.buffer.load.i8.s %r2, %i22:23\n %i26 = vm.cast.si32.f32 %i27\n"
-                     "%i27 = vm.buffer.load.f32 %r0, %i16:17"});
+                     "%i27 = vm.buffer.load.f32 %r0, %i22:23"});
 const std::string kChainOfFewerRows = chain({.second_rows = "%i8:9"});
 // A store that only the second nest repeats, to what the first has stored.
 const std::string kChainStoresTwice = chain(
@@ -561,9 +523,10 @@ INSTANTIATE_TEST_SUITE_P(
                     kRowsBackwards, kRowsApartTwice, kCoalescedBySteps, kCoalescedFromThree,
                     kCoalescedAndUsed, kCoalescedByCounter, kCoalescedByNext, kProductIndex, kQuadraticIndex,
                     kPixels, kPixelsApart, kPixelsAndCounter, kPixelsAndRow, kPixelsAndChannel, kChain,
-                    kChainWithReleases, kChainAhead, kChainInPlace, kChainOfOneBuffer, kChainReadAgain,
-                    kChainCopied, kChainReferredTo, kChainShifted, kChainOfRows, kChainBackwards,
-                    kChainOfTypes, kChainOfBytes, kChainOfFewerRows, kChainStoresTwice));
+                    kChainWithBias, kChainOfShortRows, kChainOfShortRowsWithBias, kChainWithReleases,
+                    kChainAhead, kChainInPlace, kChainOfOneBuffer, kChainReadAgain, kChainCopied,
+                    kChainReferredTo, kChainShifted, kChainOfRows, kChainBackwards, kChainOfTypes,
+                    kChainOfBytes, kChainOfFewerRows, kChainStoresTwice));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero

@@ -31,7 +31,7 @@ Buffer::Layout Buffer::layout() {
 
 static_assert(sizeof(Buffer) <= SpareBlocks::kHeader);
 
-Ref<Buffer> Buffer::in_block(SpareBlocks::Block block, uint64_t length, SpareBlocks& spare) {
+Ref<Buffer> Buffer::in_block(SpareBlocks::Block& block, uint64_t length, SpareBlocks& spare) {
   const std::span<uint8_t> data(block.data(), length);
   auto* const buffer = new (block.memory.release()) Buffer(data, true, nullptr);
   buffer->spare_ = &spare;
@@ -68,9 +68,11 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
     return fail(Code::RESOURCE_EXHAUSTED,
                 "an alignment of {} bytes exceeds the limit of {} bytes for a buffer", alignment, limit);
   }
-  if (spare && SpareBlocks::has(length, alignment))
-    return in_block(HALYARD_TRY(spare->take(length, budget, contents == BufferContents::zero)), length,
-                    *spare);
+  if (spare && SpareBlocks::has(length, alignment)) {
+    SpareBlocks::Block block;
+    HALYARD_TRY(spare->take(length, budget, contents == BufferContents::zero, block));
+    return in_block(block, length, *spare);
+  }
   // calloc returns untouched zero pages for large sizes. For a larger alignment, allocate more and move the
   // start up.
   const uint64_t slack = alignment - kMinAlignment;

@@ -80,7 +80,7 @@ class Buffer final : public ObjectOf<Buffer> {
 
  private:
   static void destroy(Object* object);
-  static Ref<Buffer> in_block(SpareBlocks::Block block, uint64_t length, SpareBlocks& spare);
+  static Ref<Buffer> in_block(SpareBlocks::Block& block, uint64_t length, SpareBlocks& spare);
   SpareBlocks::Block leave_block();
   enum class ConstantUse : uint8_t { undecided, written_by_devices, never_changes };
   bool decide(ConstantUse use) {

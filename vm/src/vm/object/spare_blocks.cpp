@@ -36,31 +36,30 @@ void allow(const SpareBlocks::Block&) {}
 }  // namespace
 
 // The one that was given last, among those that fit best: its bytes are likely to be in the cache.
-SpareBlocks::Block SpareBlocks::take_kept(uint64_t bytes) {
+bool SpareBlocks::take_kept(uint64_t bytes, Block& block) {
   Block* best = nullptr;
   for (size_t i = count_; i-- > 0;) {
-    Block& block = blocks_[i];
-    if (block.bytes < bytes || block.bytes / 2 >= bytes) continue;
-    if (!best || block.bytes < best->bytes) best = &block;
-    if (block.bytes == bytes) break;
+    Block& kept = blocks_[i];
+    if (kept.bytes < bytes || kept.bytes / 2 >= bytes) continue;
+    if (!best || kept.bytes < best->bytes) best = &kept;
+    if (kept.bytes == bytes) break;
   }
-  if (!best) return {};
-  Block block = std::exchange(*best, std::move(blocks_[--count_]));
+  if (!best) return false;
+  block = std::move(*best);
+  *best = std::move(blocks_[--count_]);
   kept_ -= block.bytes;
   allow(block);
-  return block;
+  return true;
 }
 
-Result<SpareBlocks::Block> SpareBlocks::take(uint64_t length, Budget* budget, bool clears) {
-  Block block = take_kept(rounded(length));
-  if (!block.memory) block = HALYARD_TRY(make_block(rounded(length), budget));
+Result<> SpareBlocks::take(uint64_t length, Budget* budget, bool clears, Block& block) {
+  if (!take_kept(rounded(length), block)) HALYARD_TRY(make_block(rounded(length), budget, block));
   if (clears && block.written) std::memset(block.data(), 0, std::exchange(block.written, 0));
   forbid(block, static_cast<uint64_t>(block.data() - block.memory.get()) + length);
-  return block;
+  return {};
 }
 
-Result<SpareBlocks::Block> SpareBlocks::make_block(uint64_t bytes, Budget* budget) {
-  Block block{.bytes = bytes};
+Result<> SpareBlocks::make_block(uint64_t bytes, Budget* budget, Block& block) {
   const uint64_t size = size_of_block(bytes);
   Result<> charged = block.charge.start(budget, block_bytes(size), "a buffer");
   if (!charged && trim()) charged = block.charge.start(budget, block_bytes(size), "a buffer");
@@ -68,7 +67,8 @@ Result<SpareBlocks::Block> SpareBlocks::make_block(uint64_t bytes, Budget* budge
   // calloc returns untouched zero pages for large sizes.
   block.memory.reset(static_cast<uint8_t*>(std::calloc(1, size)));
   if (!block.memory) return fail(Code::RESOURCE_EXHAUSTED, "no memory for a buffer of {} bytes", bytes);
-  return block;
+  block.bytes = bytes;
+  return {};
 }
 
 void SpareBlocks::give(Block block) {

@@ -38,9 +38,9 @@ class SpareBlocks {
 
   // Whether buffers of this size and alignment come from blocks.
   static bool has(uint64_t bytes, uint64_t alignment) { return bytes <= kMaxKept && alignment <= kAlignment; }
-  // A kept block of at least `length` bytes and less than twice as many, or a new one, charged to the budget
-  // (may be null). Its data is 0, unless it was asked for without clearing.
-  Result<Block> take(uint64_t length, Budget* budget, bool clears);
+  // Puts a kept block of at least `length` bytes and less than twice as many, or a new one, in `block`, which
+  // has none. New ones are charged to the budget (may be null). The data is 0 if `clears` is set.
+  Result<> take(uint64_t length, Budget* budget, bool clears, Block& block);
   // Keeps the block, or frees it if there is no room.
   void give(Block block);
   // Frees all kept blocks. Returns whether there was one.
@@ -50,8 +50,8 @@ class SpareBlocks {
   size_t kept_blocks() const { return count_; }
 
  private:
-  Block take_kept(uint64_t bytes);
-  Result<Block> make_block(uint64_t bytes, Budget* budget);
+  bool take_kept(uint64_t bytes, Block& block);
+  Result<> make_block(uint64_t bytes, Budget* budget, Block& block);
 
   std::array<Block, kBlocks> blocks_;  // the last one given is the last of the first `count_`
   size_t count_ = 0;
