@@ -207,7 +207,7 @@ inline std::string chain(const ChainText& text) {
         block, "%i6:7", rows,
         loop(block + 3, "%i16:17", "%i14:15", "%i22:23 = vm.fma.i64 %i6:7, %i14:15, %i16:17\n" + body));
   };
-  return program("f32", "%i22:23",
+  return program("f32", "%i14:15",
                  R"(
   %i12:13 = vm.const.i64 4
   %i14:15 = vm.const.i64 8
