@@ -120,10 +120,10 @@ void ThreadPool::work() {
       idle = Stopwatch(true);
     } else if (stopping_) {
       return;
-    } else if (is_active() && !is_idle_too_long(idle)) {
-      // The busy threads may soon have work for this thread, sooner than a sleeping thread could be woken.
+    } else if (expects_work() && !is_idle_too_long(idle)) {
       spin(lock, spinning_workers_, [&] { return is_idle_too_long(idle); });
     } else {
+      has_shared_.store(false, std::memory_order_relaxed);
       ++waiting_;
       wake_.wait(lock);
       --waiting_;

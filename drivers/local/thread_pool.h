@@ -75,7 +75,9 @@ class ThreadPool {
     KeepAwake(const KeepAwake&) = delete;
     KeepAwake& operator=(const KeepAwake&) = delete;
     ~KeepAwake() {
-      if (thread_pool_) thread_pool_->shared_.fetch_sub(1, std::memory_order_relaxed);
+      if (!thread_pool_) return;
+      thread_pool_->has_shared_.store(true, std::memory_order_relaxed);
+      thread_pool_->shared_.fetch_sub(1, std::memory_order_relaxed);
     }
 
    private:
@@ -120,10 +122,16 @@ class ThreadPool {
     const unsigned busy = busy_.load(std::memory_order_relaxed);
     return busy < limit_ && (busy != 0 || has_queued());
   }
+  // Whether there may soon be work, sooner than a sleeping thread could be woken: of the busy threads, or of
+  // the program, which has just shared some and may call again.
+  bool expects_work() const {
+    return is_active() || (has_processors_ && has_shared_.load(std::memory_order_relaxed));
+  }
 
   const unsigned limit_;
   const bool has_processors_ = limit_ <= std::thread::hardware_concurrency();
   std::atomic<unsigned> shared_ = 0;  // KeepAwake objects that expect help
+  std::atomic<bool> has_shared_ = false;  // one has ended since a thread went to sleep
   std::mutex mutex_;                  // guards the fields below; `queued_` and `busy_` may be read without it
   std::condition_variable wake_;
   TaskQueue queue_;
