@@ -32,9 +32,14 @@ uint64_t nanoseconds_now() {
   return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
 }
 
-// One command of a batch, or a loop. Tiles are taken from the front. The first tiles are large and later ones
-// smaller, so that all threads end at about the same time, and neighbouring workgroups, which often read the
-// same bytes, mostly run on one thread.
+// The end of a part from which a thread takes tiles.
+enum class Side : uint8_t { front, back };
+
+// One command of a batch, or a loop. The first tiles are large and later ones smaller, so that all threads
+// end at about the same time, and neighbouring workgroups, which often read the same bytes, mostly run on one
+// thread. The owner takes workgroups from the front, and helpers take them from the back: the same half of
+// each dispatch, which often reads what the same half of the one before has written, runs on the same
+// threads. The pieces of a loop are all taken from the front.
 struct Part {
   const halyard_command_t* command = nullptr;  // null: a loop
   const LoopSharing::Loop* loop = nullptr;
@@ -43,7 +48,9 @@ struct Part {
   WorkgroupCosts* costs = nullptr;  // of its workgroups; null: only their mean is known
   uint64_t total = 1;               // workgroups, or pieces of a fill or a loop
   uint64_t most = UINT64_MAX;       // of them in a tile
-  std::atomic<uint64_t> next = 0;   // the first of them that is not taken
+  std::atomic<uint64_t> left = 1;   // how many of them are not taken
+  std::atomic<uint64_t> front = 0;  // the first of these
+  std::atomic<uint64_t> back = 1;   // the one after the last of these
   std::atomic<uint64_t> end = 1;    // `total`, or the first of them that has failed
   std::atomic<uint64_t> spent = 0;  // nanoseconds, summed over all threads
   // Of the last tiles that were taken, when their threads will probably have run them.
@@ -61,16 +68,27 @@ struct Part {
   }
   void divide(uint64_t pieces, uint64_t first) {
     total = pieces;
-    next.store(first, std::memory_order_relaxed);
+    left.store(total - first, std::memory_order_relaxed);
+    front.store(first, std::memory_order_relaxed);
+    back.store(total, std::memory_order_relaxed);
     end.store(total, std::memory_order_relaxed);
   }
+  bool is_taken() const {
+    return left.load(std::memory_order_relaxed) == 0 ||
+           front.load(std::memory_order_relaxed) >= end.load(std::memory_order_relaxed);
+  }
   // Takes a tile. Returns false if none is left.
-  bool take(Tile& tile, uint32_t threads) {
-    tile.first = next.load(std::memory_order_relaxed);
+  bool take(Tile& tile, uint32_t threads, Side side) {
     do {
-      if (tile.first >= end.load(std::memory_order_relaxed)) return false;
-      tile.last = tile.first + std::clamp<uint64_t>((total - tile.first) / (2 * uint64_t{threads}), 1, most);
-    } while (!next.compare_exchange_weak(tile.first, tile.last, std::memory_order_relaxed));
+      uint64_t count = 0, before = left.load(std::memory_order_relaxed);
+      do {
+        if (is_taken()) return false;
+        count = std::clamp<uint64_t>(before / (2 * uint64_t{threads}), 1, most);
+      } while (!left.compare_exchange_weak(before, before - count, std::memory_order_relaxed));
+      tile.first = side == Side::front ? front.fetch_add(count, std::memory_order_relaxed)
+                                       : back.fetch_sub(count, std::memory_order_relaxed) - count;
+      tile.last = tile.first + count;
+    } while (tile.first >= end.load(std::memory_order_relaxed));
     return true;
   }
   // The expected duration of workgroups [first, last), if the kernel has run before.
@@ -92,8 +110,9 @@ struct Part {
     const uint64_t others = at(number - before).load(std::memory_order_relaxed);
     at(number).store(own != 0 ? now + own : LoopSharing::kNow, std::memory_order_relaxed);
     LoopSharing::Expected expected = {.workgroup = own / (tile.last - tile.first), .help_at = others};
-    const uint64_t first_left = next.load(std::memory_order_relaxed);
-    const uint64_t end_left = end.load(std::memory_order_relaxed);
+    const uint64_t first_left = front.load(std::memory_order_relaxed);
+    const uint64_t end_left =
+        std::min(back.load(std::memory_order_relaxed), end.load(std::memory_order_relaxed));
     if (first_left >= end_left) return expected;
     expected.help_at = LoopSharing::kNever;
     if (own != 0)
@@ -148,7 +167,7 @@ class Batch {
   uint64_t run_loop(uint64_t& help) {
     run_parts();
     help += parts_[0].spent.load(std::memory_order_relaxed);
-    return parts_[0].next.load(std::memory_order_relaxed);
+    return parts_[0].front.load(std::memory_order_relaxed);
   }
 
  private:
@@ -163,6 +182,7 @@ class Batch {
   }
 
   uint32_t threads() const { return helpers_ + 1; }
+  static Side side_of(Role role) { return role == Role::owner ? Side::front : Side::back; }
 
   void run_parts() {
     execution_.team->share(
@@ -173,13 +193,13 @@ class Batch {
   void work(Role role) noexcept {
     for (size_t i = 0; i < parts_.size(); ++i) {
       Part& part = parts_[i];
-      if (part.next.load(std::memory_order_relaxed) >= part.end.load(std::memory_order_relaxed)) continue;
+      if (part.is_taken()) continue;
       if (part.loop) {
         do_loop(part, role);
       } else if (part.total == 1) {
         do_whole(i, role);
       } else if (Status status =
-                     outcome_of([&] { return part.is_counted ? do_tiles(i, role, {}) : do_fill(i); });
+                     outcome_of([&] { return part.is_counted ? do_tiles(i, role, {}) : do_fill(i, role); });
                  !status.ok()) {
         // A helper that fails to prepare the kernel gives up, because other threads do the work.
         if (role == Role::owner) failed(i, 0, std::move(status));
@@ -190,7 +210,7 @@ class Batch {
   void do_whole(size_t i, Role role) noexcept {
     Part& part = parts_[i];
     Tile tile;
-    if (!part.take(tile, threads())) return;
+    if (!part.take(tile, threads(), Side::front)) return;
     if (Status status = outcome_of(
             [&] { return part.is_counted ? do_tiles(i, role, tile) : perform(*part.command, execution_); });
         !status.ok())
@@ -214,7 +234,7 @@ class Batch {
     LoopSharing loops(command, facts, execution_);
     const Cost& cost = command.executable->workgroup_cost(command.function);
     Tile tile = taken.value_or(Tile{});
-    while (std::exchange(taken, std::nullopt) || part.take(tile, threads())) {
+    while (std::exchange(taken, std::nullopt) || part.take(tile, threads(), side_of(role))) {
       loops.expect(part.begin_tile(tile, cost, threads()));
       const Tile whole = tile;
       Status status = outcome_of([&] {
@@ -234,7 +254,7 @@ class Batch {
     return {};
   }
 
-  Result<> do_fill(size_t i) {
+  Result<> do_fill(size_t i, Role role) {
     Part& part = parts_[i];
     const auto& command = *reinterpret_cast<const halyard_command_fill_t*>(part.command);
     const std::optional<kit::TraceDispatch> facts = kit::TraceDispatch{
@@ -242,7 +262,7 @@ class Batch {
     kit::TraceSpan span(*execution_.services, "fill");
     span.set_sharing(HALYARD_SHARING_SHARED, threads());
     span.set_dispatch(facts);
-    for (Tile tile; part.take(tile, threads());) {
+    for (Tile tile; part.take(tile, threads(), side_of(role));) {
       span.add_workgroups(tile.last - tile.first);
       halyard_range_t pieces = command.target;
       const uint64_t begin = tile.first * kFillPiece;
@@ -264,7 +284,7 @@ class Batch {
       span->set_sharing(HALYARD_SHARING_SHARED, threads());
     }
     const Stopwatch watch(true);
-    for (Tile tile; stop_code(execution_.stop) == Code::OK && part.take(tile, threads());)
+    for (Tile tile; stop_code(execution_.stop) == Code::OK && part.take(tile, threads(), Side::front);)
       part.loop->body(tile.first, tile.last, part.loop->data);
     if (role == Role::helper) part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
   }

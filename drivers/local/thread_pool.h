@@ -64,8 +64,9 @@ class ThreadPool {
     if (!queue_.empty()) wake_one();  // no worker was woken for tasks that this thread would have run
   }
 
-  // While this object exists, and if `expects_help`, idle threads spin longer before they sleep. They do not
-  // if there are more threads than processors, because spinning would slow down the working threads.
+  // While this object exists, and if `expects_help`, idle threads spin longer before they sleep, and for a
+  // while after it. They do not if there are more threads than processors, because spinning would slow down
+  // the working threads.
   class KeepAwake {
    public:
     KeepAwake(ThreadPool& thread_pool, bool expects_help)
@@ -122,17 +123,18 @@ class ThreadPool {
     const unsigned busy = busy_.load(std::memory_order_relaxed);
     return busy < limit_ && (busy != 0 || has_queued());
   }
-  // Whether there may soon be work, sooner than a sleeping thread could be woken: of the busy threads, or of
-  // the program, which has just shared some and may call again.
+  // Whether there may soon be work, sooner than a sleeping thread could be woken: of busy threads, or of the
+  // program, which shares some, or has just done so and may call again.
   bool expects_work() const {
-    return is_active() || (has_processors_ && has_shared_.load(std::memory_order_relaxed));
+    return is_active() || (has_processors_ && (shared_.load(std::memory_order_relaxed) != 0 ||
+                                               has_shared_.load(std::memory_order_relaxed)));
   }
 
   const unsigned limit_;
   const bool has_processors_ = limit_ <= std::thread::hardware_concurrency();
-  std::atomic<unsigned> shared_ = 0;  // KeepAwake objects that expect help
+  std::atomic<unsigned> shared_ = 0;      // KeepAwake objects that expect help
   std::atomic<bool> has_shared_ = false;  // one has ended since a thread went to sleep
-  std::mutex mutex_;                  // guards the fields below; `queued_` and `busy_` may be read without it
+  std::mutex mutex_;  // guards the fields below; `queued_` and `busy_` may be read without it
   std::condition_variable wake_;
   TaskQueue queue_;
   std::atomic<unsigned> queued_ = 0;

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -128,6 +129,33 @@ TEST_F(BatchTest, SeveralWorkersTakePart) {
     EXPECT_GE(workers, 1);
     EXPECT_LE(workers, 3);
     return workers > 1;
+  }));
+}
+
+class TwoWorkersTest : public BatchTest {
+ public:
+  TwoWorkersTest() : BatchTest("local-task", "2") {}
+};
+
+// One thread runs the first workgroups and the other one the last, in whatever parts. Repeated, because
+// sometimes the other thread gets no processor before all work is done.
+TEST_F(TwoWorkersTest, EachRunsOneEndOfADispatch) {
+  const std::string source = slow_kernel(
+      "  %i14 = vm.global.load.i32 @calls\n  %i14 = vm.add.i32 %i14, %i10\n"
+      "  vm.global.store.i32 %i14, @calls\n  vm.buffer.store.i32 %i14, %r3, %i12:13",
+      "vm.global.i32 private mutable @calls\n");
+  constexpr uint32_t kWorkgroups = 20000;
+  Memory memory = zeros(kWorkgroups);
+  EXPECT_TRUE(comes_true([&] {
+    Executable executable = load(source);
+    EXPECT_OK(run_on(memory, kWorkgroups, executable));
+    std::vector<uint32_t> calls = content<uint32_t>(memory, kWorkgroups);
+    auto other = calls.begin();
+    for (uint32_t call = 1; other != calls.end() && *other == call; ++call) ++other;
+    std::sort(other, calls.end());
+    for (uint32_t call = 1; const uint32_t of_other : std::span(other, calls.end()))
+      EXPECT_EQ(of_other, call++);
+    return other != calls.begin() && other != calls.end();
   }));
 }
 

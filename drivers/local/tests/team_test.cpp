@@ -2,11 +2,15 @@
 #include "team.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <latch>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -180,6 +184,43 @@ TEST_F(TeamTest, HelpersLeaveForOtherTasks) {
     while (pool_.idle_threads() != kThreads) std::this_thread::yield();  // the tasks are on this stack
   }
   EXPECT_GT(rounds_of_all, 0);
+}
+
+// A task that notes on which thread it runs.
+struct Noting : local::Task {
+  explicit Noting(local::ThreadPool& pool) {
+    run = [](local::Task& self, local::TaskList&) { static_cast<Noting&>(self).thread = gettid(); };
+    thread_pool = &pool;
+  }
+  std::atomic<pid_t> thread = 0;
+};
+
+bool is_asleep(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string stat(std::istreambuf_iterator<char>(file), {});
+  return stat[stat.rfind(')') + 2] == 'S';
+}
+
+// After shared work a thread stays awake for the next call, but not for ever. Repeated, because this thread
+// may get no processor meanwhile.
+TEST(ThreadPool, StaysAwakeForAWhileAfterSharedWork) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "threads do not spin on one processor";
+  local::ThreadPool pool(1);
+  ASSERT_TRUE(pool.start());
+  int awake = 0;
+  for (int round = 0; round < 3000 && awake < 2; ++round) {
+    Noting task(pool);
+    {
+      const local::ThreadPool::KeepAwake keep_awake(pool, true);
+      pool.post(task);
+      while (task.thread == 0 || pool.idle_threads() == 0) continue;
+    }
+    const local::Stopwatch watch(true);
+    while (watch.elapsed() < local::kWorthWaking / 4) continue;
+    awake += !is_asleep(task.thread);
+    while (!is_asleep(task.thread)) std::this_thread::yield();
+  }
+  EXPECT_EQ(awake, 2);
 }
 
 }  // namespace
