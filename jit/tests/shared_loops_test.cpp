@@ -48,6 +48,7 @@ const Case kChecked[] = {
     {"RowsOfRows", sum_in_blocks(kAny, 4, 8, 3, 129), 1000, 32},
     {"Packed", sum_in_blocks(kAny, 25, 20, 1, 385), 100, 500},
     {"PackedTransposed", sum_in_blocks(kAny, 12, 40, 1, 300, 5), 150, 480},
+    {"PackedFromManyPages", sum_in_blocks(kAny, 12, 40, 1, 300, 7000), 150, 480},
 };
 // With a limit they do not, and all pieces run.
 const Case kUnchecked = {"WithoutStopWord", sum_in_blocks(255, 12, 40, 1, 300, 5), 150, 480};
@@ -84,7 +85,7 @@ class SharedLoops : public testing::TestWithParam<Case> {
   }
 
   std::optional<TestProgram> program_;
-  std::vector<float> from_ = std::vector<float>(20000);
+  std::vector<float> from_ = std::vector<float>(280'000);
 };
 
 TEST_P(SharedLoops, GiveTheSameInAnyOrder) {

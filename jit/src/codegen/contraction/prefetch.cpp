@@ -3,7 +3,7 @@
 // term, of another part of the panel in each tile of rows.
 #include <llvm/IR/Intrinsics.h>
 
-#include "codegen/contraction/writer.h"
+#include "codegen/contraction/tile_loops.h"
 
 namespace halyard::jit::contraction {
 
@@ -15,6 +15,10 @@ constexpr uint64_t kLine = 64;     // bytes
 constexpr uint64_t kMaxShare = 4;  // terms of a tile for each line that it prefetches
 // The operand of llvm.prefetch for this cache. The first one is full of the panel that is read.
 constexpr uint32_t kSecondLevel = 2;
+
+constexpr uint64_t kPage = 4096;
+// B in fewer pages is in a cache. In more, it would evict its own translations.
+constexpr uint64_t kManyPages = 256, kMostPages = 4096;
 
 }  // namespace
 
@@ -97,6 +101,40 @@ void Writer::prefetch(llvm::LoadInst* load) {
   b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {at->getType()},
                      {at, b_.getInt32(0), b_.getInt32(kSecondLevel), b_.getInt32(1)});
   has_prefetches_ = true;
+}
+
+// B's element for the first term and output, or for the last ones.
+Value* Writer::address_at_the(bool end, llvm::LoadInst* load) {
+  const auto counter = [&](size_t level) -> Value* {
+    return end ? b_.CreateSub(counts_[level], b_.getInt64(1)) : b_.getInt64(0);
+  };
+  output_ = counter(nest_.output_level());
+  for (size_t level = 0; level < terms_.size(); ++level) terms_[level] = counter(first_term_loop() + level);
+  forget_values();
+  Value* const at = b_.CreateFreeze(address(load->getPointerOperand(), 0, 0));
+  forget_values();
+  return at;
+}
+
+// Prefetches a line of each page of B. The prefetches of panels would wait for the translation of each page's
+// address, one after the other; these wait for several at a time.
+void Writer::prefetch_pages() {
+  if (!tiling_.prefetches || pairs_) return;
+  tile_outputs_ = {1, 1};
+  for (llvm::LoadInst* const load : nest_.loads) {
+    if (!is_packable(load)) continue;
+    Value* const first = address_at_the(false, load);
+    Value* const bytes = b_.CreatePtrDiff(b_.getInt8Ty(), address_at_the(true, load), first);
+    Value* const pages = b_.CreateUDiv(bytes, b_.getInt64(kPage));  // many if B is read backwards
+    Value* const are_worth_it =
+        b_.CreateICmpULT(b_.CreateSub(pages, b_.getInt64(kManyPages)), b_.getInt64(kMostPages - kManyPages));
+    Value* const end = b_.CreateSelect(are_worth_it, pages, b_.getInt64(0));
+    for_tiles(b_.getInt64(0), end, 1, false, [&](Value* page) {
+      Value* const at = b_.CreatePtrAdd(first, b_.CreateNUWMul(page, b_.getInt64(kPage)));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {at->getType()},
+                         {at, b_.getInt32(0), b_.getInt32(kSecondLevel), b_.getInt32(1)});
+    });
+  }
 }
 
 void Writer::prefetch_next_panel() {

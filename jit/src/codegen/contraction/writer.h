@@ -97,6 +97,8 @@ class Writer {
   uint64_t tiles_of_panel() const;
   void prefetch(llvm::LoadInst* load);
   void prefetch_next_panel();
+  llvm::Value* address_at_the(bool end, llvm::LoadInst* load);
+  void prefetch_pages();
   // write_pairs.cpp
   bool adds_pairs() const;
   llvm::Value* are_offsets_small();
