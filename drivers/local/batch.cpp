@@ -358,7 +358,7 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
 
 LoopSharing::LoopSharing(const halyard_command_dispatch_t& command,
                          const std::optional<kit::TraceDispatch>& facts, const Execution& execution)
-    : halyard_jit_sharing_t{share},
+    : halyard_jit_sharing_t{.share = share, .is_cold = 1},
       kernel_(command.executable->kernel(command.function).name),
       workgroup_(command.executable->workgroup_cost(command.function)),
       facts_(facts),

@@ -33,7 +33,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
     span.set_sharing(helpers.sharing, 1);
     span.set_dispatch(facts);
     const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
-    const LoopSharing loops(command, facts, execution);
+    LoopSharing loops(command, facts, execution);
     const std::atomic<uint64_t> end = total;
     if (may_share) {  // measure the first workgroup to estimate the others
       tile.last = 1;

@@ -90,7 +90,7 @@ uint64_t number_from_environment(const char* name, uint64_t otherwise) {
 
 // The other threads of a device, as far as results can tell: pieces run from the last one to the first.
 struct Backwards : halyard_jit_sharing_t {
-  Backwards() : halyard_jit_sharing_t{share_pieces} {}
+  Backwards() : halyard_jit_sharing_t{.share = share_pieces, .is_cold = 1} {}
   static uint64_t share_pieces(const halyard_jit_sharing_t* /*sharing*/, uint64_t pieces, uint64_t /*most*/,
                                void (*body)(uint64_t first, uint64_t last, void* data), void* data,
                                const uint32_t* /*stop*/) {
@@ -160,7 +160,7 @@ void compare_function(uint64_t seed, const Compiler& compiler, uint64_t most_cal
   const bool is_one = has_contraction(compiler, **code, text.find("vm.rem") != text.npos, totals);
   Totals::Of& of = is_one ? totals.contractions : totals.others;
   ++of.functions;
-  const Backwards sharing;
+  Backwards sharing;
   const uint64_t wanted = is_one ? most_calls : kRoundsTogether;
   uint64_t left = kMostInstructions, calls = 0, compared = 0;
   do {

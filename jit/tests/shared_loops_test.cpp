@@ -20,7 +20,8 @@ using Pieces = std::function<void(uint64_t first, uint64_t last)>;
 // Runs pieces as `run` says, which returns how many it ran.
 struct Sharing : halyard_jit_sharing_t {
   using Run = std::function<uint64_t(uint64_t pieces, const Pieces& run)>;
-  explicit Sharing(Run how) : halyard_jit_sharing_t{share_pieces}, run(std::move(how)) {}
+  explicit Sharing(Run how)
+      : halyard_jit_sharing_t{.share = share_pieces, .is_cold = 1}, run(std::move(how)) {}
 
   static uint64_t share_pieces(const halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most,
                                void (*body)(uint64_t first, uint64_t last, void* data), void* data,
@@ -92,7 +93,7 @@ TEST_P(SharedLoops, GiveTheSameInAnyOrder) {
   const std::vector<float> expected = outputs(nullptr);
   uint64_t most = 0;
   for (const uint64_t step : {1, 2, 3, 1000}) {
-    const Sharing backwards([&](uint64_t pieces, const Pieces& run) {
+    Sharing backwards([&](uint64_t pieces, const Pieces& run) {
       most = std::max(most, pieces);
       for (uint64_t last = pieces; last > 0; last -= std::min(step, last))
         run(last - std::min(step, last), last);
@@ -105,7 +106,7 @@ TEST_P(SharedLoops, GiveTheSameInAnyOrder) {
 
 TEST_P(SharedLoops, GiveTheSameOnSeveralThreads) {
   const std::vector<float> expected = outputs(nullptr);
-  const Sharing threads([](uint64_t pieces, const Pieces& run) {
+  Sharing threads([](uint64_t pieces, const Pieces& run) {
     std::atomic<uint64_t> next = 0;
     const auto work = [&] {
       for (uint64_t i; (i = next++) < pieces;) run(i, i + 1);
@@ -123,7 +124,7 @@ class StoppedSharedLoops : public SharedLoops {};
 TEST_P(StoppedSharedLoops, EndAfterTheFirstPieces) {
   const std::vector<float> expected = outputs(nullptr);
   uint32_t stop = 0;
-  const Sharing stopped([&](uint64_t, const Pieces& run) {
+  Sharing stopped([&](uint64_t, const Pieces& run) {
     run(0, 1);
     run(1, 3);
     stop = static_cast<uint32_t>(Code::ABORTED);

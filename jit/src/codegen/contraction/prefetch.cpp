@@ -3,10 +3,14 @@
 // term, of another part of the panel in each tile of rows.
 #include <llvm/IR/Intrinsics.h>
 
+#include <cstddef>
+
 #include "codegen/contraction/tile_loops.h"
+#include "vm/decode/jit_abi.h"
 
 namespace halyard::jit::contraction {
 
+using llvm::BasicBlock;
 using llvm::Value;
 
 namespace {
@@ -117,9 +121,17 @@ Value* Writer::address_at_the(bool end, llvm::LoadInst* load) {
 }
 
 // Prefetches a line of each page of B. The prefetches of panels would wait for the translation of each page's
-// address, one after the other; these wait for several at a time.
-void Writer::prefetch_pages() {
+// address, one after the other; these wait for several at a time. Later workgroups of the thread find the
+// translations, so one of them does it.
+void Writer::prefetch_pages(Value* sharing) {
   if (!tiling_.prefetches || pairs_) return;
+  Value* const is_cold =
+      b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), sharing, offsetof(halyard_jit_sharing_t, is_cold));
+  BasicBlock* const cold = new_block("contraction.cold");
+  BasicBlock* const go_on = new_block("contraction.warm");
+  b_.CreateCondBr(b_.CreateIsNull(b_.CreateLoad(b_.getInt64Ty(), is_cold)), go_on, cold);
+  b_.SetInsertPoint(cold);
+  b_.CreateStore(b_.getInt64(0), is_cold);
   tile_outputs_ = {1, 1};
   for (llvm::LoadInst* const load : nest_.loads) {
     if (!is_packable(load)) continue;
@@ -135,6 +147,8 @@ void Writer::prefetch_pages() {
                          {at, b_.getInt32(0), b_.getInt32(kSecondLevel), b_.getInt32(1)});
     });
   }
+  b_.CreateBr(go_on);
+  b_.SetInsertPoint(go_on);
 }
 
 void Writer::prefetch_next_panel() {

@@ -75,7 +75,7 @@ void Writer::share_groups() {
   b_.CreateCondBr(b_.CreateICmpEQ(last, groups), done, next);
 
   b_.SetInsertPoint(with_others);
-  prefetch_pages();
+  prefetch_pages(sharing);
   static_assert(offsetof(halyard_jit_sharing_t, share) == 0);
   llvm::PointerType* const pointer = b_.getPtrTy();
   Value* const none = llvm::ConstantPointerNull::get(pointer);  // outline_pieces() replaces it

@@ -98,7 +98,7 @@ class Writer {
   void prefetch(llvm::LoadInst* load);
   void prefetch_next_panel();
   llvm::Value* address_at_the(bool end, llvm::LoadInst* load);
-  void prefetch_pages();
+  void prefetch_pages(llvm::Value* sharing);
   // write_pairs.cpp
   bool adds_pairs() const;
   llvm::Value* are_offsets_small();

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_JIT_ABI = 8 };
+enum { HALYARD_JIT_ABI = 9 };
 
 /* The ELF note of a compiler library (halyard/abi.h), which identifies it before its code runs. Fixed
  * size. */
@@ -38,6 +38,9 @@ typedef struct halyard_jit_note_record_t {
 typedef struct halyard_jit_sharing_t {
   uint64_t (*share)(const struct halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most,
                     void (*body)(uint64_t first, uint64_t last, void* data), void* data, const uint32_t* stop);
+  /* Not 0: this thread has not run the function with these buffers before. Compiled code sets it to 0 when it has
+   * prefetched what it reads. */
+  uint64_t is_cold;
 } halyard_jit_sharing_t;
 
 /* The stack above the frame of a compiled function. The function calls itself in consecutive frames there. */
