@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 // In nanoseconds.
 inline constexpr uint64_t kWorthWaking = 50'000;   // shorter work runs on the submitting thread
-inline constexpr uint64_t kWorthHelping = 3'000;   // minimum saving by one more helper thread
+inline constexpr uint64_t kWorthHelping = 2'000;   // minimum saving by one more helper thread
 inline constexpr uint64_t kWorthSharing = 30'000;  // minimum total saving by sharing a command list
 inline constexpr uint64_t kStaysAwake = 500'000;   // how long helpers of shared work spin for more work
 inline constexpr uint64_t kBrief =
