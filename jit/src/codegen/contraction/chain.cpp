@@ -155,10 +155,16 @@ bool Recognizer::find_stored(const Nest& nest, Chain& chain) {
   return reads_chain;
 }
 
-// Notes the stores whose elements are read for the last time in the chain.
+// Notes the stores whose elements are read for the last time in the chain, and by no load of their own nest,
+// which reads memory.
 void Recognizer::find_dead_stores(Chain& chain) {
   for (const auto& [load, store] : chain.stored)
     if (load->hasMetadata(kLastRead)) chain.dead.insert(store);
+  for (const Nest& nest : chain.nests)
+    for (LoadInst* const load : nest.loads) {
+      if (chain.stored.contains(load)) continue;
+      if (StoreInst* const store = store_of(load, nest, nest)) chain.dead.erase(store);
+    }
 }
 
 // Whether the order of the accesses of two nests of the chain does not matter, perhaps because of what is

@@ -94,7 +94,7 @@ class Recognizer {
                   Chain& chain);
   llvm::StoreInst* store_of(llvm::LoadInst* load, const Nest& of_load, const Nest& nest);
   bool find_stored(const Nest& nest, Chain& chain);
-  static void find_dead_stores(Chain& chain);
+  void find_dead_stores(Chain& chain);
   bool is_order_free(const Nest& before, const Nest& after, Chain& chain);
   llvm::Loop* next_nest(const llvm::Loop& from);
 
