@@ -35,8 +35,9 @@ Ref<Buffer> Buffer::in_block(SpareBlocks::Block& block, uint64_t length, SpareBl
   const std::span<uint8_t> data(block.data(), length);
   auto* const buffer = new (block.memory.release()) Buffer(data, true, nullptr);
   buffer->spare_ = &spare;
-  buffer->block_bytes_ = block.bytes;
-  buffer->written_before_ = block.written;
+  static_assert(SpareBlocks::kMaxKept <= UINT32_MAX);
+  buffer->block_bytes_ = static_cast<uint32_t>(block.bytes);
+  buffer->written_before_ = static_cast<uint32_t>(block.written);
   buffer->charge_ = std::move(block.charge);
   buffer->charge_.count(kType, 1);
   return Ref<Buffer>::adopt(buffer);
@@ -45,7 +46,7 @@ Ref<Buffer> Buffer::in_block(SpareBlocks::Block& block, uint64_t length, SpareBl
 // Ends the buffer and returns its block.
 SpareBlocks::Block Buffer::leave_block() {
   SpareBlocks::Block block{.bytes = block_bytes_,
-                           .written = std::max(written_before_, std::min(written_, length_))};
+                           .written = std::max<uint64_t>(written_before_, std::min(written_, length_))};
   charge_.count(kType, -1);
   block.charge = std::move(charge_);
   this->~Buffer();

@@ -98,11 +98,10 @@ class Buffer final : public ObjectOf<Buffer> {
   std::function<void()> released_;
   // Compiled code sets a smaller number, if it knows the writes of the buffer.
   uint64_t written_ = UINT64_MAX;
-  uint64_t written_before_ =
-      0;  // bytes from the first on that may have other contents than 0 since the allocation
   SpareBlocks* spare_ = nullptr;  // get the block, whose data has `block_bytes_`, with this object
-  uint64_t block_bytes_ = 0;
-  NodePool* nodes_ = nullptr;  // owner of this object's memory; null: the heap
+  uint32_t block_bytes_ = 0;
+  uint32_t written_before_ = 0;  // bytes from the first on that may not have been 0 when it was allocated
+  NodePool* nodes_ = nullptr;    // owner of this object's memory; null: the heap
   Charge charge_;
 };
 

@@ -16,7 +16,7 @@ namespace halyard::vm {
 class SpareBlocks {
  public:
   static constexpr uint64_t kAlignment = 64;               // of the data
-  static constexpr uint64_t kHeader = 192;                 // bytes for the object, at the beginning
+  static constexpr uint64_t kHeader = 128;                 // bytes for the object, at the beginning
   static constexpr uint64_t kMaxKept = uint64_t{2} << 20;  // bytes of data of all kept blocks
   static constexpr size_t kBlocks = 32;
 
