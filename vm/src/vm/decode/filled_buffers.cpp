@@ -55,6 +55,8 @@ class Finder {
   }
 
   bool is_filled(uint32_t allocation) {
+    steps_ += starts_.size();  // the search for its stores
+    if (steps_ > kMaxSteps || examined_ >= kMaxStores) return false;
     const std::optional<uint64_t> bytes = constant(allocation, words_[allocation].a);
     const uint32_t ref = words_[allocation].c;
     if (!bytes || *bytes >= kLargest) return false;
