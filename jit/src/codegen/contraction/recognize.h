@@ -85,7 +85,7 @@ class Recognizer {
   bool join(const llvm::Loop& first, const llvm::Loop& from, const llvm::Loop& to, Nest& sums);
   bool make_available(llvm::BasicBlock& block, const llvm::Loop& before, Nest& sums);
   bool is_known_before(const llvm::SCEV* value, const llvm::Loop* outermost);
-  // chain.cpp
+  // find_chain.cpp
   bool is_link(Nest& nest, llvm::Loop* outermost);
   bool has_long_rows(const Nest& nest);
   bool is_of_its_own(llvm::Instruction* access, const Nest& nest);
