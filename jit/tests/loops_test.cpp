@@ -224,8 +224,8 @@ const std::string kReleased =
     sums_with_neighbours("%r2", 7, 20, "%r2", "%i34:35", kOwn, "vm.discard.refs %r0");
 // The first nest has `step` rows, and so not as many as the others.
 std::string with_rows_of_step(std::string text) {
-  constexpr std::string_view kRows = "%i6:7, %i0:1";
-  return text.replace(text.find(kRows), kRows.size(), "%i6:7, %i4:5");
+  constexpr std::string_view kTest = "%i6:7, %i0:1";
+  return text.replace(text.find(kTest), kTest.size(), "%i6:7, %i4:5");
 }
 const std::string kFilledInPart = with_rows_of_step(kInPlace);
 const std::string kFilledInPartThroughMemory = with_rows_of_step(kThroughMemory);
@@ -613,15 +613,15 @@ TEST(CompiledLoop, WithNeighboursIsStoppedBetweenGroups) {
   const Result<const Compiler*> compiler = Compiler::find();
   ASSERT_TRUE(compiler) << compiler.error().text();
   constexpr std::string_view kLarge = "%i24:25 = vm.const.i64 16777216\n %r2 = vm.buffer.alloc %i24:25, %i8";
-  constexpr int64_t kRows = (1 << 17) - 1;
+  constexpr int64_t kManyRows = (1 << 17) - 1;
   for (const std::string_view other : {"%r0", "%r1"}) {
     SCOPED_TRACE(other);
-    Loops compiled(sums_with_neighbours("%r2", 1 << 14, 20, other, "%i34:35", kLarge, "", "", kRows),
+    Loops compiled(sums_with_neighbours("%r2", 1 << 14, 20, other, "%i34:35", kLarge, "", "", kManyRows),
                    *compiler);
     std::vector<uint8_t> from(size_t{4} << 20), to(size_t{4} << 22);
     const std::array<Variant, 5> arguments = {Variant::ref(Buffer::wrap(from, true, {})),
-                                              Variant::ref(Buffer::wrap(to, true, {})), Variant::i64(kRows),
-                                              Variant::i64(0), Variant::i64(0)};
+                                              Variant::ref(Buffer::wrap(to, true, {})),
+                                              Variant::i64(kManyRows), Variant::i64(0), Variant::i64(0)};
     expect_cancelled(compiled, arguments);
   }
 }

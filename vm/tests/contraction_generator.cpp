@@ -486,7 +486,7 @@ NestIndex ContractionWriter::outputs_index(const NestLoops& loops) {
 
 std::string ContractionWriter::load_factor(uint32_t buffer, const char* access, const std::string& index,
                                            const std::string& offset, bool is_subtracted) {
-  const std::string value = new_value(element_.factor_type);
+  std::string value = new_value(element_.factor_type);
   line("{} = vm.buffer.load.{} %r{}, {}", value, access, buffer, index);
   if (!offset.empty())
     line("{} = vm.{}.{} {}, {}", value, is_subtracted ? "sub" : "add", element_.factor_type, value, offset);

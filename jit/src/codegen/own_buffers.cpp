@@ -6,7 +6,6 @@
 
 namespace halyard::jit {
 
-using vm::Bank;
 using vm::DecodedOp;
 using vm::Op;
 using vm::Word;

@@ -1,8 +1,6 @@
 // Finds chains. In the program all iterations of a nest run before those of the next one. As one nest, an
 // iteration of the next nest runs before later iterations of this one: so two accesses of different nests,
 // one of which is a store, must be to different memory, or each to an element of its own in each iteration.
-#include "codegen/contraction/chain.h"
-
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -10,6 +8,7 @@
 
 #include <algorithm>
 
+#include "codegen/contraction/chain.h"
 #include "codegen/contraction/recognize.h"
 #include "codegen/loops.h"
 #include "codegen/translate.h"

@@ -31,22 +31,24 @@ typedef struct halyard_jit_note_record_t {
   halyard_jit_note_t description;
 } halyard_jit_note_record_t;
 
-/* Other threads that may run pieces of a compiled loop. share() calls `body` for pieces from `first` up to `last`, at
- * most `most` at a time, so that each piece runs once, on this thread and on others, in any order and at the same time.
- * Few calls for many pieces take less time. It returns how many pieces have run: all, or after a request in the word
- * `stop`, which may be null, fewer, which are then the first ones. `body` must not leave by an exception. */
+/* Other threads that may run pieces of a compiled loop. share() calls `body` for pieces from `first` up to
+ * `last`, at most `most` at a time, so that each piece runs once, on this thread and on others, in any order
+ * and at the same time. Few calls for many pieces take less time. It returns how many pieces have run: all,
+ * or after a request in the word `stop`, which may be null, fewer, which are then the first ones. `body` must
+ * not leave by an exception. */
 typedef struct halyard_jit_sharing_t {
   uint64_t (*share)(const struct halyard_jit_sharing_t* sharing, uint64_t pieces, uint64_t most,
-                    void (*body)(uint64_t first, uint64_t last, void* data), void* data, const uint32_t* stop);
-  /* Not 0: this thread has not run the function with these buffers before. Compiled code sets it to 0 when it has
-   * prefetched what it reads. */
+                    void (*body)(uint64_t first, uint64_t last, void* data), void* data,
+                    const uint32_t* stop);
+  /* Not 0: this thread has not run the function with these buffers before. Compiled code sets it to 0 when it
+   * has prefetched what it reads. */
   uint64_t is_cold;
 } halyard_jit_sharing_t;
 
 /* The stack above the frame of a compiled function. The function calls itself in consecutive frames there. */
 typedef struct halyard_jit_stack_t {
-  const void* limit; /* frames must not extend past it */
-  uint32_t* top;     /* out: the values of the frame in which the interpreter continues */
+  const void* limit;                    /* frames must not extend past it */
+  uint32_t* top;                        /* out: the values of the frame in which the interpreter continues */
   const halyard_jit_sharing_t* sharing; /* null: there are no other threads */
   /* Incremented for each loop nest that runs with all of its checks, because the comparison before it failed:
    * accesses may be out of bounds, buffers may overlap, or there are too many iterations. */
@@ -72,8 +74,8 @@ typedef struct halyard_jit_layout_t {
   uint32_t buffer_data;
   uint32_t buffer_length;
   uint32_t buffer_mutable_length;
-  /* 64 bits: the number of bytes from the first on that may have been written since they were 0. Code that tracks a
-   * buffer which it has allocated sets it to 0, and to the length before it writes. */
+  /* 64 bits: the number of bytes from the first on that may have been written since they were 0. Code that
+   * tracks a buffer which it has allocated sets it to 0, and to the length before it writes. */
   uint32_t buffer_written;
   uint32_t list_element; /* the type of values that a list packs: one byte */
   uint32_t list_size;    /* 32 bits */
