@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "counted_kernel.h"
 #include "status_testing.h"
 #include "vm/count/kernel_counts.h"
 #include "vm/module/bytecode_module.h"
@@ -15,9 +16,7 @@ namespace {
 
 // A kernel with bindings 0 and 1 in r3 and r4, and the numbers 0 and 1 in i10:11 and i12:13.
 std::string kernel_of(const std::string& body, const std::string& before = "") {
-  return "vm.module @kernels\n" + before +
-         R"(vm.export @f
-vm.func @f(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {
+  return "vm.module @kernels\n" + before + "vm.export @f\nvm.func @f" + std::string(kCountedSignature) + R"( {
     %i9 = vm.const.i32.zero
     %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer
     %i9 = vm.const.i32 1

@@ -72,6 +72,14 @@ class BatchTest : public KernelTest {
   static std::string slow_kernel(std::string_view body, std::string_view directives = "") {
     return kernel(std::string(kSlow) + std::string(body), directives);
   }
+  // Stores how many calls there have been. A global counts the calls of one instance of the module, and each
+  // worker has an instance of its own.
+  static std::string kernel_that_counts_calls() {
+    return slow_kernel(
+        "  %i14 = vm.global.load.i32 @calls\n  %i14 = vm.add.i32 %i14, %i10\n"
+        "  vm.global.store.i32 %i14, @calls\n  vm.buffer.store.i32 %i14, %r3, %i12:13",
+        "vm.global.i32 private mutable @calls\n");
+  }
 };
 
 // Adds one to the workgroup's word.
@@ -111,13 +119,9 @@ TEST_F(BatchTest, IndirectDispatchesAreShared) {
   EXPECT_EQ(content<uint32_t>(memory, 4000), std::vector<uint32_t>(4000, 1));
 }
 
-// A global counts the calls of one instance of the module, so the number of ones is the number of workers
-// that took part.
+// The number of ones is the number of workers that took part.
 TEST_F(BatchTest, SeveralWorkersTakePart) {
-  const std::string source = slow_kernel(
-      "  %i14 = vm.global.load.i32 @calls\n  %i14 = vm.add.i32 %i14, %i10\n"
-      "  vm.global.store.i32 %i14, @calls\n  vm.buffer.store.i32 %i14, %r3, %i12:13",
-      "vm.global.i32 private mutable @calls\n");
+  const std::string source = kernel_that_counts_calls();
   constexpr uint32_t kWorkgroups = 20000;
   Memory memory = zeros(kWorkgroups);
   // Repeated, because sometimes the other threads get no processor before all work is done.
@@ -140,10 +144,7 @@ class TwoWorkersTest : public BatchTest {
 // One thread runs the first workgroups and the other one the last, in whatever parts. Repeated, because
 // sometimes the other thread gets no processor before all work is done.
 TEST_F(TwoWorkersTest, EachRunsOneEndOfADispatch) {
-  const std::string source = slow_kernel(
-      "  %i14 = vm.global.load.i32 @calls\n  %i14 = vm.add.i32 %i14, %i10\n"
-      "  vm.global.store.i32 %i14, @calls\n  vm.buffer.store.i32 %i14, %r3, %i12:13",
-      "vm.global.i32 private mutable @calls\n");
+  const std::string source = kernel_that_counts_calls();
   constexpr uint32_t kWorkgroups = 20000;
   Memory memory = zeros(kWorkgroups);
   EXPECT_TRUE(comes_true([&] {

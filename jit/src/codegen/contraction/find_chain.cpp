@@ -3,7 +3,6 @@
 // one of which is a store, must be to different memory, or each to an element of its own in each iteration.
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Constants.h>
-#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <algorithm>
@@ -26,14 +25,6 @@ namespace {
 constexpr size_t kMaxNests = 32;
 constexpr size_t kMaxApart = 32;  // pairs of ranges that are compared before a chain
 constexpr uint64_t kLongRow = 64;
-
-uint64_t bytes_of(Instruction* access) {
-  return access->getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
-}
-
-bool calls_function(const Instruction& instruction) {
-  return llvm::isa<llvm::CallInst>(instruction) && !llvm::isa<llvm::IntrinsicInst>(instruction);
-}
 
 // The register with the buffer of the function's own that the store writes to; no value if it may write to
 // another buffer, or to one that others refer to.
@@ -59,7 +50,7 @@ bool Recognizer::is_link(Nest& nest, Loop* outermost) {
   while (innermost->getSubLoops().size() == 1) innermost = innermost->getSubLoops().front();
   if (!innermost->isInnermost() || innermost->getNumBlocks() != 1) return false;
   nest.body = innermost->getHeader();
-  if (llvm::any_of(*nest.body, calls_function)) return false;
+  if (llvm::any_of(*nest.body, is_function_call)) return false;
   nest.loops = {innermost};
   recomputable_.clear();
   if (!is_perfect(nest) || !are_accesses_known(nest)) return false;
@@ -102,7 +93,7 @@ bool Recognizer::is_of_its_own(Instruction* access, const Nest& nest) {
     steps.emplace_back(*bytes, *constant_of(nest.last[level]));
   }
   std::ranges::sort(steps);
-  uint64_t covered = bytes_of(access);
+  uint64_t covered = size_of(access);
   for (const auto& [bytes, count] : steps) {
     if (bytes < covered) return false;
     covered += bytes * count;
@@ -118,14 +109,11 @@ bool Recognizer::is_same_element(Instruction* x, const Nest& of_x, Instruction* 
          llvm::getLoadStoreType(x) == llvm::getLoadStoreType(y) && is_of_its_own(x, of_x);
 }
 
-// Requires that the accesses are to different memory.
+// Requires that the accesses are to different memory, if the chain may compare as many ranges.
 bool Recognizer::keep_apart(Instruction* x, const Nest& of_x, Instruction* y, const Nest& of_y,
                             Chain& chain) {
-  const std::optional<Nest::Range> one = range(x, of_x, chain.first());
-  const std::optional<Nest::Range> other = range(y, of_y, chain.first());
-  if (!one || !other || chain.together.apart.size() == kMaxApart) return false;
-  chain.together.apart.emplace_back(*one, *other);
-  return true;
+  return chain.together.apart.size() < kMaxApart &&
+         keep_apart(x, of_x, y, of_y, chain.first(), chain.together);
 }
 
 // The last store of the nest to the element that the load reads in the same iteration; null if there is none.

@@ -3,7 +3,6 @@
 // memory between them.
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/Analysis/ValueTracking.h>
-#include <llvm/IR/IntrinsicInst.h>
 
 #include <algorithm>
 
@@ -22,19 +21,11 @@ using llvm::Value;
 
 namespace {
 
-uint64_t size_of(Instruction* access) {
-  return access->getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
-}
-
 // Whether the instruction clears a register that holds a ref.
 bool is_release(const Instruction& instruction) {
   const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
   return call && call->getCalledFunction() && call->getCalledFunction()->getName() == kPutRef &&
          llvm::isa<llvm::ConstantPointerNull>(call->getArgOperand(1));
-}
-
-bool is_function_call(const Instruction& instruction) {
-  return llvm::isa<llvm::CallInst>(instruction) && !llvm::isa<llvm::IntrinsicInst>(instruction);
 }
 
 // The block to which control goes, if it goes on to `target`. Null if it may go elsewhere without a decision
@@ -209,13 +200,13 @@ std::optional<Nest::Range> Recognizer::range(Instruction* access, const Nest& ne
   return Nest::Range{address->start, last, size_of(access)};
 }
 
-// Requires that the accesses are to different memory: those of the epilogue followed all of the sums.
-bool Recognizer::keep_apart(Instruction* of_sums, Instruction* of_epilogue, const Nest& epilogue,
-                            Nest& sums) {
-  const std::optional<Nest::Range> x = range(of_sums, sums, sums.first());
-  const std::optional<Nest::Range> y = range(of_epilogue, epilogue, sums.first());
-  if (x && y) sums.apart.emplace_back(*x, *y);
-  return x && y;
+// Requires that the accesses of two nests are to different memory, which is compared before the loop.
+bool Recognizer::keep_apart(Instruction* x, const Nest& of_x, Instruction* y, const Nest& of_y,
+                            const Loop* before, Nest& together) {
+  const std::optional<Nest::Range> one = range(x, of_x, before);
+  const std::optional<Nest::Range> other = range(y, of_y, before);
+  if (one && other) together.apart.emplace_back(*one, *other);
+  return one && other;
 }
 
 // Finds the loads of sums. Other loads must be of contiguous elements, or of the same one in a row.
@@ -255,11 +246,12 @@ bool Recognizer::is_epilogue(Loop* outermost, Nest& sums) {
   if (with_epilogue.keeps_sums) {
     for (llvm::LoadInst* const load : sums.loads)
       if (!is_of_output(load->getPointerOperand(), sums, sums) &&
-          !keep_apart(load, store, *epilogue, with_epilogue))
+          !keep_apart(load, with_epilogue, store, *epilogue, with_epilogue.first(), with_epilogue))
         return false;
     for (llvm::LoadInst* const load : epilogue->loads)
       if (!llvm::is_contained(with_epilogue.sum_loads, load) &&
-          !keep_apart(sums.stores.front(), load, *epilogue, with_epilogue))
+          !keep_apart(sums.stores.front(), with_epilogue, load, *epilogue, with_epilogue.first(),
+                      with_epilogue))
         return false;
   }
   sums = std::move(with_epilogue);

@@ -30,10 +30,6 @@ bool touches_nothing(const Instruction& instruction) {
   return !instruction.mayReadOrWriteMemory() && !instruction.mayHaveSideEffects();
 }
 
-uint64_t size_of(Instruction* access) {
-  return access->getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
-}
-
 // Whether LLVM can vectorize a transposed nest over its terms, and does so at least as well: sums of
 // integers, and single rows of floats whose order does not matter.
 bool suits_llvm(const Nest& nest) {

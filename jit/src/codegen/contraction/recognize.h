@@ -3,6 +3,7 @@
 
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
@@ -21,6 +22,15 @@ inline constexpr uint64_t kMaxTermsTogether = uint64_t{1} << 25;
 // Marks the innermost loop of sums that are also written alone, where they may not be together, and the
 // outermost ones of their neighbours.
 inline constexpr char kSeparate[] = "halyard.separate";
+
+// The bytes that a load or store accesses.
+inline uint64_t size_of(llvm::Instruction* access) {
+  return access->getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
+}
+
+inline bool is_function_call(const llvm::Instruction& instruction) {
+  return llvm::isa<llvm::CallInst>(instruction) && !llvm::isa<llvm::IntrinsicInst>(instruction);
+}
 
 class Recognizer {
  public:
@@ -78,8 +88,8 @@ class Recognizer {
   bool move_before(llvm::Value* value, llvm::Instruction* place);
   llvm::Value* same_on_all_ways(const llvm::PHINode& phi, llvm::Instruction* place);
   bool are_inputs_known(const Nest& epilogue, Nest& sums);
-  bool keep_apart(llvm::Instruction* of_sums, llvm::Instruction* of_epilogue, const Nest& epilogue,
-                  Nest& sums);
+  bool keep_apart(llvm::Instruction* x, const Nest& of_x, llvm::Instruction* y, const Nest& of_y,
+                  const llvm::Loop* before, Nest& together);
   std::optional<Nest::Range> range(llvm::Instruction* access, const Nest& nest, const llvm::Loop* before);
   bool is_repeatable(const Nest& sums);
   bool join(const llvm::Loop& first, const llvm::Loop& from, const llvm::Loop& to, Nest& sums);

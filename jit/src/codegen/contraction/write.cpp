@@ -18,6 +18,7 @@
 
 #include <algorithm>
 
+#include "codegen/contraction/ranges.h"
 #include "codegen/contraction/recognize.h"
 #include "codegen/contraction/tile_loops.h"
 #include "codegen/contraction/transpose.h"
@@ -310,13 +311,8 @@ Value* Writer::may_be_together() {
   Value* all = b_.getTrue();
   const auto require = [&](Value* condition) { all = b_.CreateAnd(all, condition); };
   if (nest_.epilogue && nest_.keeps_sums) require(are_rows_apart(*nest_.epilogue));
-  for (const auto& [x, y] : nest_.apart) {
-    const auto is_before = [&](const Nest::Range& first, const Nest::Range& second) {
-      Value* const end = b_.CreatePtrAdd(expand(first.last), b_.getInt64(first.element_bytes));
-      return b_.CreateICmpULE(end, expand(second.first));
-    };
-    require(b_.CreateOr(is_before(x, y), is_before(y, x)));
-  }
+  for (const auto& [x, y] : nest_.apart)
+    require(are_apart(b_, x, y, [&](const SCEV* address) { return expand(address); }));
   for (const auto& [x, y] : nest_.equal) require(b_.CreateICmpEQ(expand(x), expand(y)));
   // Of the rows between two checks of the stop word; more than so many rows are never one group.
   Value* const rows = nest_.is_repeatable ? b_.getInt64(tile_of_outermost()) : row_end_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/contraction/chain.h"
+#include "codegen/contraction/ranges.h"
 #include "codegen/loops.h"
 
 namespace halyard::jit::contraction {
@@ -74,13 +75,8 @@ class ChainWriter {
       Value* const condition = handle;
       require(wanted ? condition : b_.CreateNot(condition));
     }
-    for (const auto& [x, y] : chain_.together.apart) {
-      const auto is_before = [&](const Nest::Range& first, const Nest::Range& second) {
-        Value* const end = b_.CreatePtrAdd(expand(first.last), b_.getInt64(first.element_bytes));
-        return b_.CreateICmpULE(end, expand(second.first));
-      };
-      require(b_.CreateOr(is_before(x, y), is_before(y, x)));
-    }
+    for (const auto& [x, y] : chain_.together.apart)
+      require(are_apart(b_, x, y, [&](const llvm::SCEV* address) { return expand(address); }));
     return all;
   }
 
