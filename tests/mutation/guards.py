@@ -87,6 +87,7 @@ PLACES = {
         "jit/src/codegen/translate_lists.cpp#load_list,list_element,emit_list",
         "jit/src/codegen/translate_calls.cpp#emit_own_call",
         "jit/src/codegen/contraction/neighbours.cpp#have_same_counts,is_of_output,are_contiguous,range,keep_apart",
+        "jit/src/codegen/contraction/ranges.cpp",
         "jit/src/codegen/contraction/write.cpp#count_between,add_panels,panel_memory,are_rows_apart,may_be_together,at_most,terms_of_row,"
         "rows_of_group",
         "jit/src/codegen/contraction/write_pairs.cpp#are_offsets_small,pairs_of_innermost,number_of_pair,address_of_pairs,"
