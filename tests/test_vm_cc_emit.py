@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 
+import elementary_programs
 import microkernel_programs
 import vmrun
 from test_vm_cc_fixtures import comparison
@@ -206,6 +207,26 @@ def check_microkernels(checks, folder):
         checks.check(f"the portable kernel fails, too: {name}", None if portable.returncode else "it does not", portable)
 
 
+def check_functions(checks, folder):
+    """Functions of f32 are code of the kernel, with the interpreter's bits."""
+    made, file = os.path.join(folder, "made.vmfb"), os.path.join(folder, "result.npy")
+    files = microkernel_programs.inputs(folder, True)
+
+    def result(module):
+        done = vmrun.run("vm-run", f"--module={module}", "--device=local-sync", "--function=mul", "--jit=off", f"--output=@{file}",
+                         *(f"--input=@{each}" for each in files))
+        return vmrun.read(file) if done.returncode == 0 else done
+
+    for number, name in enumerate(elementary_programs.UNARY + elementary_programs.BINARY):
+        source = program(elementary_programs.of(name), folder, "functions")
+        expected = result(source)
+        checks.check(f"portable {name}", None if isinstance(expected, bytes) else "fails", None if isinstance(expected, bytes) else expected)
+        for level in {levels()[number % len(levels())], levels()[-1]}:
+            done = emit(source, level, made, "--no-portable")
+            found = result(made) if done.returncode == 0 else done
+            checks.check(f"{name} for {level}", None if found == expected else "other bits", None if isinstance(found, bytes) else found)
+
+
 def program(text, folder, name):
     vmrun.write(os.path.join(folder, name + ".vmasm"), text)
     return os.path.join(folder, name + ".vmasm")
@@ -260,7 +281,7 @@ def check_failures(checks, folder):
         done = vmrun.run("vm-run", f"--module={made}", "--device=local-sync", *MUL)
         checks.check(name, vmrun.why_bad_failure(done, "INTERNAL", f"kernel 'mul' failed with {code}"), done)
     for name, old, new, reason in [
-            ("a function of the C library", "%i20 = vm.mul.f32 %i20, %i21", "%i20 = vm.sin.f32 %i20", "sin.f32: its bits are those of the C library"),
+            ("a function of the C library", "%i20 = vm.mul.f32 %i20, %i21", "%i20 = vm.rem.f32 %i20, %i21", "rem.f32: its bits are those of the C library"),
             ("an unknown size", "vm.br ^bb1\n  ^bb1:", "%i22:23 = vm.ext.i32.i64.u %i14\n    %r6 = vm.buffer.alloc %i22:23, %i10\n    vm.br ^bb1\n  ^bb1:",
              "the size of the buffer is not known"),
             ("an instruction that kernels do not have", "%i20 = vm.mul.f32 %i20, %i21", "%i20 = vm.mul.f32 %i20, %i21\n    %r6 = vm.buffer.clone %r3, %i12:13, %i12:13, %i10",
@@ -423,7 +444,7 @@ def check_others(checks, folder):
             printed.append(done.stdout or done.stderr)
         return printed
 
-    modules += microkernel_sources(folder)
+    modules += microkernel_sources(folder) + [program(elementary_programs.sum_of_all(), folder, "functions")]
     expected = {module: results(levels()[-1], [native], module) for module in modules}
     unfused = {module: results("x86-64-v2", [native], module) for module in microkernel_sources(folder)}
     checks.check("dispatches", None if sum(map(len, expected.values())) >= 12 else f"only {expected}")
@@ -457,6 +478,7 @@ def main(folder):
     check_failures(checks, folder)
     check_buffers(checks, folder)
     check_microkernels(checks, folder)
+    check_functions(checks, folder)
     if vmrun.fixtures():
         check_fixtures(checks, folder)
         check_bits(checks, folder)

@@ -75,13 +75,15 @@ def left_out(name, why):
 def models(folder):
     """Name, file and calls (flags) of each model, with what vm-run prints."""
     found = []
-    for name in ("elementwise_mul", "inline_dispatch", "fib"):
+    for name in ("elementwise_mul", "inline_dispatch", "fib", "functions"):
         path = os.path.join(vmrun.SOURCE, "examples", name + ".vmasm")
         text = vmrun.read_text(path)
         device = ["--device=local-sync"] if "@hal." in text else []
         for call in example_calls(text):
             found.append((name, path, device, [f"--function={call[0]}", *(f"--input={value}" for value in call[1:])]))
             break
+        if name == "elementwise_mul":
+            found.append(("denormal numbers", path, device, ["--function=mul", "--input=8xf32=1e-40,-1e-40,1e-45,3e-39,1e-38,2e-38,1,0", "--input=8xf32=0.5"]))
     fixtures = vmrun.fixtures()
     for place, names in SMALL.items() if fixtures else ():
         with open(os.path.join(fixtures, place, "cases.json"), encoding="utf-8") as file:

@@ -39,6 +39,13 @@ static inline double vm_if_less(double x, double y, double a, double b) {
   return vm_f64((vm_bits_f64(a) & mask) | (vm_bits_f64(b) & ~mask));
 }
 
+/*@@ vm_if_bit */
+/* Bit i of x ? a : b */
+static inline double vm_if_bit(double x, int i, double a, double b) {
+  const uint64_t mask = 0 - (vm_bits_f64(x) >> i & 1);
+  return vm_f64((vm_bits_f64(a) & mask) | (vm_bits_f64(b) & ~mask));
+}
+
 /*@@ vm_unless_nan */
 /* The value, or x if it is a NaN, which becomes quiet. */
 static inline float vm_unless_nan(float x, float value) {

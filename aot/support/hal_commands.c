@@ -184,9 +184,7 @@ static int hal_launch(vm_state* s, const hal_kernel* kernel, const uint32_t coun
         vm_retain(local);
         vm_retain(values);
         vm_retain(list);
-        const uint32_t before = (uint32_t)hal_flush_begin();
         status = kernel->run(s, local, values, list, x, y, z, 1, 1, 1, counts[0], counts[1], counts[2]);
-        hal_flush_end(before);
       }
   vm_release(s, list);
   vm_release(s, values);

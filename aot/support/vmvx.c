@@ -3,6 +3,7 @@
 #include "parameters.c"
 
 static float vm_exp(float x); /* by elementary.cpp */
+static float vm_log(float x);
 
 /*@@ vmvx_area */
 /* The first element of a matrix within a buffer. The strides are not negative. */
@@ -39,11 +40,13 @@ static inline int vmvx_binary(uint32_t (*function)(uint32_t, uint32_t), VMVX_BIN
   if (status == 0) status = vmvx_area(s, y, y_offset, y_stride0, y_stride1, size0, size1, 4, 0, &other);
   if (status == 0) status = vmvx_area(s, out, offset, stride0, stride1, size0, size1, 4, 1, &to);
   if (status != 0) return status;
+  const uint32_t before = (uint32_t)hal_flush_begin();
   for (uint64_t i = 0; i < size0; ++i)
     for (uint64_t j = 0; j < size1; ++j)
       vm_set_32(to + 4 * (i * stride0 + j * stride1),
                 function(vm_get_32(from + 4 * (i * x_stride0 + j * x_stride1)),
                          vm_get_32(other + 4 * (i * y_stride0 + j * y_stride1))));
+  hal_flush_end(before);
   return 0;
 }
 
@@ -60,10 +63,12 @@ static inline int vmvx_unary(uint32_t (*function)(uint32_t), VMVX_UNARY_PARAMETE
   int status = vmvx_area(s, x, x_offset, x_stride0, x_stride1, size0, size1, 4, 0, &from);
   if (status == 0) status = vmvx_area(s, out, offset, stride0, stride1, size0, size1, 4, 1, &to);
   if (status != 0) return status;
+  const uint32_t before = (uint32_t)hal_flush_begin();
   for (uint64_t i = 0; i < size0; ++i)
     for (uint64_t j = 0; j < size1; ++j)
       vm_set_32(to + 4 * (i * stride0 + j * stride1),
                 function(vm_get_32(from + 4 * (i * x_stride0 + j * x_stride1))));
+  hal_flush_end(before);
   return 0;
 }
 
@@ -186,7 +191,7 @@ static int vmvx_exp_2d_f32(VMVX_UNARY_PARAMETERS) {
 }
 
 /*@@ vmvx_log_2d_f32 */
-static inline uint32_t vmvx_of_log_2d_f32(uint32_t x) { return vm_bits_f32(logf(vm_f32(x))); }
+static inline uint32_t vmvx_of_log_2d_f32(uint32_t x) { return vm_bits_f32(vm_log(vm_f32(x))); }
 static int vmvx_log_2d_f32(VMVX_UNARY_PARAMETERS) {
   return vmvx_unary(vmvx_of_log_2d_f32, VMVX_UNARY_ARGUMENTS);
 }
@@ -260,6 +265,7 @@ static int vmvx_mmt4d(vm_state* s, vm_ref lhs, uint64_t lhs_offset, uint64_t lhs
   if (status == 0) status = vmvx_area(s, rhs, rhs_offset, rhs_stride, 1, n, k * n0 * k0, width, 0, &y);
   if (status == 0) status = vmvx_area(s, out, offset, stride, 1, m, n * m0 * n0, 4, 1, &to);
   if (status != 0) return status;
+  const uint32_t before = (uint32_t)hal_flush_begin();
   for (uint64_t i = 0; i < m; ++i)
     for (uint64_t j = 0; j < n; ++j)
       for (uint32_t a = 0; a < m0; ++a)
@@ -279,6 +285,7 @@ static int vmvx_mmt4d(vm_state* s, vm_ref lhs, uint64_t lhs_offset, uint64_t lhs
             }
           vm_set_32(at, type == 1 ? vm_bits_f32(sum) : integer);
         }
+  hal_flush_end(before);
   return 0;
 }
 

@@ -221,8 +221,8 @@ bool unordered(F a, F b) {
   FLOAT_BINARY(mul_##f, type, x* y)                              \
   FLOAT_BINARY(div_##f, type, x / y)                             \
   FLOAT_BINARY(rem_##f, type, std::remainder(x, y))              \
-  FLOAT_BINARY(atan2_##f, type, std::atan2(x, y))                \
-  FLOAT_BINARY(pow_##f, type, std::pow(x, y))                    \
+  FLOAT_BINARY(atan2_##f, type, arctangent_of_point(x, y))       \
+  FLOAT_BINARY(pow_##f, type, power(x, y))                       \
   case Op::fma_##f:                                              \
     float_fma<type>(frame, unspecified);                         \
     break;                                                       \
@@ -234,16 +234,16 @@ bool unordered(F a, F b) {
     UNARY(floor_##f, type, std::floor(x))                        \
     UNARY(round_##f, type, std::round(x))                        \
     UNARY(round_##f##_even, type, round_half_even(x))            \
-    UNARY(atan_##f, type, std::atan(x))                          \
-    UNARY(cos_##f, type, std::cos(x))                            \
-    UNARY(sin_##f, type, std::sin(x))                            \
+    UNARY(atan_##f, type, arctangent(x))                         \
+    UNARY(cos_##f, type, cosine(x))                              \
+    UNARY(sin_##f, type, sine(x))                                \
     UNARY(exp_##f, type, exponential(x))                         \
-    UNARY(exp2_##f, type, std::exp2(x))                          \
-    UNARY(expm1_##f, type, std::expm1(x))                        \
-    UNARY(log_##f, type, std::log(x))                            \
-    UNARY(log10_##f, type, std::log10(x))                        \
-    UNARY(log1p_##f, type, std::log1p(x))                        \
-    UNARY(log2_##f, type, std::log2(x))                          \
+    UNARY(exp2_##f, type, binary_exponential(x))                 \
+    UNARY(expm1_##f, type, exponential_less_one(x))              \
+    UNARY(log_##f, type, natural_logarithm(x))                   \
+    UNARY(log10_##f, type, decimal_logarithm(x))                 \
+    UNARY(log1p_##f, type, logarithm_of_one_plus(x))             \
+    UNARY(log2_##f, type, binary_logarithm(x))                   \
     UNARY(rsqrt_##f, type, type(1) / std::sqrt(x))               \
     UNARY(sqrt_##f, type, std::sqrt(x))                          \
     UNARY(tanh_##f, type, hyperbolic_tangent(x))                 \

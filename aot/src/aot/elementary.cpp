@@ -35,7 +35,8 @@ class Real {
       if (operand.is_variable_) made.uses.push_back(operand.index_);
     };
     (add(operands), ...);
-    Real real(*statements, fmt::format("t{}", statements->size()));
+    Real real(*statements,
+              fmt::format("t{}", statements->size()));  // NOLINT(clang-analyzer-core.CallAndMessage)
     real.is_variable_ = true;
     real.index_ = statements->size();
     statements->push_back(std::move(made));
@@ -61,6 +62,13 @@ class Real {
 Real power_of_two(const Real& nearest) {
   return Real::of(fmt::format("vm_f64((vm_bits_f64({}) + 1023) << 52)", nearest.text()), nearest);
 }
+Real exponent(const Real& x) {
+  return Real::of(fmt::format("(double)((int64_t)(vm_bits_f64({}) >> 52) - 1023)", x.text()), x);
+}
+Real bit(const Real& nearest, unsigned i, const Real& then, const Real& other) {
+  return Real::of(fmt::format("vm_if_bit({}, {}, {}, {})", nearest.text(), i, then.text(), other.text()),
+                  nearest, then, other);
+}
 Real less(const Real& x, const Real& y, const Real& then, const Real& other) {
   // No branch, which keeps gcc from computing several elements at once.
   return Real::of(fmt::format("vm_if_less({}, {}, {}, {})", x.text(), y.text(), then.text(), other.text()), x,
@@ -71,10 +79,11 @@ Real copy_sign(const Real& x, const Real& y) {
   return Real::of(fmt::format("copysign({}, {})", x.text(), y.text()), x, y);
 }
 
-template <typename Function>
-std::string part(std::string_view name, Function function) {
-  Statements statements;
-  const Real result = function(Real(statements, "wide"));
+// The statements that compute the result, and at the end its text.
+template <typename... Arguments>
+std::pair<std::string, std::string> body(Real (*function)(const Arguments&...), Statements& statements,
+                                         const Arguments&... arguments) {
+  const Real result = function(arguments...);
   // The templates compute powers that a short polynomial does not use.
   std::vector<bool> used(statements.size());
   used[result.index()] = true;
@@ -83,18 +92,40 @@ std::string part(std::string_view name, Function function) {
   std::string text;
   for (size_t i = 0; i < statements.size(); ++i)
     if (used[i]) text += fmt::format("    const double t{} = {};\n", i, statements[i].expression);
+  return {text, result.text()};
+}
+
+std::string unary(std::string_view name, Real (*function)(const Real&)) {
+  Statements statements;
+  const auto [text, result] = body(function, statements, Real(statements, "wide"));
   return fmt::format(
-      "/*@@ {0} */\nstatic inline float {0}(float x)\n{{\n    const double wide = (double)x;\n{1}    return "
+      "/*@@ vm_{0} */\nstatic inline float vm_{0}(float x)\n{{\n    const double wide = (double)x;\n{1}    "
+      "return "
       "vm_unless_nan(x, (float){2});\n}}\n\n",
-      name, text, result.text());
+      name, text, result);
+}
+
+std::string binary(std::string_view name, Real (*function)(const Real&, const Real&), bool one) {
+  Statements statements;
+  const auto [text, result] =
+      body(function, statements, Real(statements, "wide_x"), Real(statements, "wide_y"));
+  return fmt::format(
+      "/*@@ vm_{0} */\nstatic inline float vm_{0}(float x, float y)\n{{\n    const double wide_x = "
+      "(double)x, wide_y = "
+      "(double)y;\n{1}    return {3}vm_unless_nan(x + y, (float){2});\n}}\n\n",
+      name, text, result, one ? "x == 1.0f || y == 0.0f ? 1.0f : " : "");
 }
 
 }  // namespace
 
 std::string elementary_parts() {
-  return part("vm_exp", vm::elementary::exponential<Real>) +
-         part("vm_tanh", vm::elementary::hyperbolic_tangent<Real>) +
-         part("vm_erf", vm::elementary::error_function<Real>);
+  std::string parts;
+#define UNARY(name, function) parts += unary(#name, vm::elementary::function<Real>);
+#define BINARY(name, function, one) parts += binary(#name, vm::elementary::function<Real>, one);
+#include "vm/decode/elementary.inc"
+#undef UNARY
+#undef BINARY
+  return parts;
 }
 
 }  // namespace halyard::aot

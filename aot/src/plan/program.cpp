@@ -445,11 +445,6 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
   for_each_node(made.body, [&](const Node& node) {
     made.can_fail |=
         node.kind == Node::Kind::check || node.kind == Node::Kind::attempt || node.kind == Node::Kind::fail;
-    made.has_floats |= node.kind == Node::Kind::attempt;
-    if (node.value != kNoValue) {
-      const Bank bank = lifter.values()[node.value].bank;
-      made.has_floats |= bank == Bank::f32 || bank == Bank::f64;
-    }
   });
   place_all(made.body, lifter, 0, made.placed, false, {});
   if (made.placed.empty() && !made.can_fail)

@@ -58,7 +58,6 @@ struct KernelFunction {
   std::vector<MemoryId> bindings;
   std::vector<Placed> placed;
   uint64_t scratch_bytes = 0;
-  bool has_floats = false;
   bool can_fail = false;
   bool has_rows = false;                // it computes all workgroups of the first dimension
   std::string text;                     // the definition

@@ -162,13 +162,11 @@ std::string Program::dispatch_text(const Node& node, const std::vector<Placed>& 
   std::string text;
   std::string indent;
   size_t loops = 0;
-  const bool has_block = kernel.has_floats || kernel.can_fail;
-  if (has_block) {
+  if (kernel.can_fail) {
     text += "{\n";
     indent += "  ";
     ++loops;
   }
-  if (kernel.has_floats) text += indent + "const uint32_t before = (uint32_t)hal_flush_begin();\n";
   for (size_t i = 3; i-- > 0;) {
     if (values.is_constant(site.counts[i], 1) || (i == 0 && kernel.has_rows)) continue;
     text += fmt::format("{0}for (uint32_t {1} = 0; {1} < {2}; ++{1}) {{\n", indent, "xyz"[i],
@@ -178,13 +176,8 @@ std::string Program::dispatch_text(const Node& node, const std::vector<Placed>& 
   }
   const std::string call = fmt::format("{}({})", kernel.symbol, arguments);
   text += indent + (kernel.can_fail ? "const int status = " : "") + call + ";\n";
-  if (kernel.can_fail && kernel.has_floats)
-    text += fmt::format("{0}if (status != 0) {{\n{0}  hal_flush_end(before);\n{0}  return status;\n{0}}}\n",
-                        indent);
-  else if (kernel.can_fail)
-    text += indent + "if (status != 0) return status;\n";
+  if (kernel.can_fail) text += indent + "if (status != 0) return status;\n";
   while (loops-- > 0) {
-    if (loops == 0 && kernel.has_floats) text += indent + "hal_flush_end(before);\n";
     indent.resize(indent.size() - 2);
     text += indent + "}\n";
   }

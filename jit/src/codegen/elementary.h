@@ -1,4 +1,4 @@
-// exp, tanh and erf of f32 as code, from the functions that the interpreter calls: the same bits.
+// Functions of f32 as code, from the templates with which the interpreter computes them: the same bits.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -7,7 +7,7 @@
 
 namespace halyard::jit {
 
-// The result of exp_f32, tanh_f32 or erf_f32 for this f32. Null for other instructions.
-llvm::Value* emit_elementary(llvm::IRBuilder<>& builder, vm::Op op, llvm::Value* x);
+// The result of an instruction of vm/decode/elementary.inc for these f32. Null for other instructions.
+llvm::Value* emit_elementary(llvm::IRBuilder<>& builder, vm::Op op, llvm::ArrayRef<llvm::Value*> arguments);
 
 }  // namespace halyard::jit

@@ -249,12 +249,12 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
 }
 
 // With fast math, LLVM's vectorizer may replace the call by one of a vector function.
-Value* Translator::function_of(Op op, Value* x) {
+Value* Translator::function_of(Op op, llvm::ArrayRef<Value*> arguments) {
   // The vector function of exp takes several times as long if one argument of a vector is out of its range,
   // and the arguments of a masked softmax are.
   const bool is_inline = !source_.fast_math || op == Op::exp_f32;
-  Value* const inline_code = is_inline ? emit_elementary(b_, op, x) : nullptr;
-  return inline_code ? inline_code : helper(op, x->getType(), {x});
+  Value* const inline_code = is_inline ? emit_elementary(b_, op, arguments) : nullptr;
+  return inline_code ? inline_code : helper(op, arguments[0]->getType(), arguments);
 }
 
 // Rounds up or down to an integer. Whether a signaling NaN becomes quiet depends on the host's build.
@@ -395,7 +395,7 @@ bool Translator::emit_float(Op op, const Word* word) {
   case Op::atan2_##f:                               \
   case Op::pow_##f: {                               \
     Value* const x = f(a);                          \
-    two(helper(op, x->getType(), {x, f(b)}));       \
+    two(function_of(op, {x, f(b)}));                \
     return true;                                    \
   }                                                 \
   case Op::atan_##f:                                \
@@ -410,7 +410,7 @@ bool Translator::emit_float(Op op, const Word* word) {
   case Op::log2_##f:                                \
   case Op::tanh_##f:                                \
   case Op::erf_##f: {                               \
-    one(function_of(op, f(a)));                     \
+    one(function_of(op, {f(a)}));                   \
     return true;                                    \
   }
       // clang-format off

@@ -529,7 +529,7 @@ class Translator {
   Value* arithmetic(Value* value);
   void add_vector_forms(Op op, llvm::CallInst* call);
   Value* helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> arguments);
-  Value* function_of(Op op, Value* x);
+  Value* function_of(Op op, llvm::ArrayRef<Value*> arguments);
   Value* opaque(llvm::Type* type, uint64_t bits);
   // The same bits, made opaque to LLVM (opaque()).
   Value* hidden(Value* bits) { return b_.CreateXor(bits, opaque(bits->getType(), 0)); }

@@ -147,7 +147,10 @@ void KernelEntry::clear_cache_lines(Value* memory, Value* bytes) {
   b_.SetInsertPoint(done);
 }
 
-void KernelEntry::return_code(Value* code) { b_.CreateRet(code); }
+void KernelEntry::return_code(Value* code) {
+  if (mode_) mode_->restore(b_);
+  b_.CreateRet(code);
+}
 
 void KernelEntry::fail_unless(Value* condition, int32_t code) {
   BasicBlock* const failed = new_block();
@@ -228,6 +231,9 @@ void KernelEntry::begin(const std::string& symbol) {
     b_.CreateStore(b_.getInt64(0), dynamic_used_);
   }
   static_assert(sizeof(halyard_jit_stack_t) % 16 == 0);
+  // Runtimes flush denormal numbers while native kernels run; instructions of bytecode keep them (rulings.md,
+  // 16).
+  if (has_floats(run_)) mode_.emplace(b_, Denormals::kept);
 }
 
 void KernelEntry::set_number(uint32_t argument, Value* number) {

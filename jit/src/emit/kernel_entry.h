@@ -8,11 +8,13 @@
 #include <llvm/Support/Error.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 
 #include "codegen/registers.h"
+#include "emit/float_mode.h"
 #include "vm/decode/emit_abi.h"
 #include "vm/decode/words.h"
 
@@ -79,6 +81,7 @@ class KernelEntry {
   llvm::Value* refs_ = nullptr;
   llvm::Value* stack_ = nullptr;
   llvm::Value* stop_ = nullptr;
+  std::optional<FloatMode> mode_;         // if compiled code computes with floats
   llvm::BasicBlock* dispatch_ = nullptr;  // where compiled code has returned
   llvm::PHINode* returned_ = nullptr;     // the word at which it left
   std::map<uint32_t, llvm::BasicBlock*> blocks_;

@@ -1,13 +1,12 @@
 #include "emit/microkernels.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
-#include <llvm/IR/IntrinsicsAArch64.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/Passes/PassBuilder.h>
 
 #include <algorithm>
 
 #include "emit/elementwise_loops.h"
+#include "emit/float_mode.h"
 #include "emit/loop_writer.h"
 #include "emit/packed_product.h"
 #include "emit/target.h"
@@ -47,29 +46,6 @@ Found find(std::string_view name) {
   const auto* const other = std::ranges::find(kOtherFunctions, name, &OtherFunction::name);
   if (other == std::end(kOtherFunctions)) return {};
   return {name, other->convention, other->is_float, nullptr};
-}
-
-// Runs `body` while floating-point arithmetic flushes denormal numbers, rounds to nearest and does not trap,
-// as exec-vmvx.md, section 3, demands. The body is a call, which LLVM does not move.
-void with_flushed_denormals(LoopWriter& w, const VectorSet& vectors, const std::function<void()>& body) {
-  if (vectors.is_x86) {
-    constexpr uint32_t kMode = 0x1F80 | 0x8040;
-    llvm::Value* const before = w.room(4);
-    llvm::Value* const during = w.room(4);
-    w.b.CreateStore(w.b.getInt32(kMode), during);
-    w.b.CreateIntrinsic(llvm::Intrinsic::x86_sse_stmxcsr, {}, {before});
-    w.b.CreateIntrinsic(llvm::Intrinsic::x86_sse_ldmxcsr, {}, {during});
-    body();
-    w.b.CreateIntrinsic(llvm::Intrinsic::x86_sse_ldmxcsr, {}, {before});
-  } else if (vectors.is_arm) {
-    constexpr uint64_t kMode = 0x01080000;
-    llvm::Value* const before = w.b.CreateIntrinsic(llvm::Intrinsic::aarch64_get_fpcr, {}, {});
-    w.b.CreateIntrinsic(llvm::Intrinsic::aarch64_set_fpcr, {}, {w.i64(kMode)});
-    body();
-    w.b.CreateIntrinsic(llvm::Intrinsic::aarch64_set_fpcr, {}, {before});
-  } else {
-    body();
-  }
 }
 
 void write_body(LoopWriter& w, const Found& found, const VectorSet& vectors,
@@ -145,8 +121,9 @@ void write_microkernels(const std::set<std::string>& names, llvm::Module& module
     llvm::Function* const made = w.begin(symbol, type->getReturnType(), type->params(), true);
     llvm::SmallVector<llvm::Value*, 16> arguments;
     for (llvm::Argument& each : made->args()) arguments.push_back(&each);
-    llvm::Value* status = nullptr;
-    with_flushed_denormals(w, vectors, [&] { status = w.b.CreateCall(loops, arguments); });
+    const FloatMode mode(w.b, Denormals::flushed);  // exec-vmvx.md, section 3
+    llvm::Value* const status = w.b.CreateCall(loops, arguments);
+    mode.restore(w.b);
     w.b.CreateRet(status);
   }
   for (llvm::Function& each : module)

@@ -34,26 +34,14 @@ std::array<const void*, kOpCount> all_helpers() {
       address(+[](float x) noexcept -> float { return function(x); }); \
   helpers[static_cast<size_t>(Op::name##_f64)] =                       \
       address(+[](double x) noexcept -> double { return function(x); });
-#define BINARY(name, function)                                                     \
+#define BINARY(name, function, ...)                                                \
   helpers[static_cast<size_t>(Op::name##_f32)] =                                   \
       address(+[](float x, float y) noexcept -> float { return function(x, y); }); \
   helpers[static_cast<size_t>(Op::name##_f64)] =                                   \
       address(+[](double x, double y) noexcept -> double { return function(x, y); });
   BINARY(rem, std::remainder)
-  BINARY(atan2, std::atan2)
-  BINARY(pow, std::pow)
-  UNARY(atan, std::atan)
-  UNARY(cos, std::cos)
-  UNARY(sin, std::sin)
-  UNARY(exp, exponential)
-  UNARY(exp2, std::exp2)
-  UNARY(expm1, std::expm1)
-  UNARY(log, std::log)
-  UNARY(log10, std::log10)
-  UNARY(log1p, std::log1p)
-  UNARY(log2, std::log2)
-  UNARY(tanh, hyperbolic_tangent)
-  UNARY(erf, error_function)
+#include "vm/decode/elementary.inc"
+  BINARY(rem, std::remainder)
 #undef UNARY
 #undef BINARY
   helpers[static_cast<size_t>(Op::cast_f32_ui64)] =

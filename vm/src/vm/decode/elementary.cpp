@@ -2,17 +2,17 @@
 
 namespace halyard::vm {
 
-namespace {
-
-template <typename Function>
-float of_f32(Function function, float x) {
-  return x != x ? x + x : static_cast<float>(function(static_cast<double>(x)));
-}
-
-}  // namespace
-
-float exponential(float x) noexcept { return of_f32(elementary::exponential<double>, x); }
-float hyperbolic_tangent(float x) noexcept { return of_f32(elementary::hyperbolic_tangent<double>, x); }
-float error_function(float x) noexcept { return of_f32(elementary::error_function<double>, x); }
+#define UNARY(name, function)                                                                 \
+  float function(float x) noexcept {                                                          \
+    return x != x ? x + x : static_cast<float>(elementary::function(static_cast<double>(x))); \
+  }
+#define BINARY(name, function, one)                                                                  \
+  float function(float x, float y) noexcept {                                                        \
+    if (x != x || y != y) return (one) && (x == 1 || y == 0) ? 1.0f : x + y;                         \
+    return static_cast<float>(elementary::function(static_cast<double>(x), static_cast<double>(y))); \
+  }
+#include "vm/decode/elementary.inc"
+#undef UNARY
+#undef BINARY
 
 }  // namespace halyard::vm
