@@ -28,11 +28,6 @@ const char* value_of(char type) {
   }
 }
 
-const char* c_type_of(Bank bank) {
-  constexpr const char* kTypes[] = {"void", "uint32_t", "uint64_t", "float", "double", "vm_ref"};
-  return kTypes[static_cast<size_t>(bank)];
-}
-
 // The value of type `type` in y[i].
 std::string result_of(char type, size_t i) {
   switch (type) {
@@ -187,7 +182,7 @@ void HalFunctionWriter::call_function(size_t step, const CallOperands& operands)
     }
   }
   for (size_t i = 0; i < types.results.size(); ++i) {
-    line(fmt::format("{} q{} = 0;", c_type_of(bank_of(types.results[i])), i));
+    line(fmt::format("{} q{} = 0;", c_type(bank_of(types.results[i])), i));
     arguments += fmt::format(", &q{}", i);
   }
   line(fmt::format("status = {}(s{});", plan_.functions[operands.callee], arguments));

@@ -23,6 +23,11 @@ const char* c_type(Variable::Type type) {
   return kTypes[static_cast<size_t>(type)];
 }
 
+const char* c_type(vm::Bank bank) {
+  constexpr const char* kTypes[] = {"void", "uint32_t", "uint64_t", "float", "double", "vm_ref"};
+  return kTypes[static_cast<size_t>(bank)];
+}
+
 Variables::Variables(const vm::BytecodeModule& module, const vm::Function& function, const Types& types,
                      const vm::Flow& flow)
     : module_(module),

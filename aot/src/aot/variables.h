@@ -27,6 +27,7 @@ struct Variable {
 };
 
 const char* c_type(Variable::Type type);
+const char* c_type(vm::Bank bank);  // of a register
 
 // A move of an edge, which the target needs. Either of refs, or of the whole of a variable, or of 32 bits.
 struct Move {
