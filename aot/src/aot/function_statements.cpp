@@ -25,7 +25,7 @@ FunctionWriter::Text FunctionWriter::read(const Variable& variable, Bank bank) {
     const Text both = fmt::format("vm_pair({}, {})", low, high);
     return bank == Bank::f64 ? fmt::format("vm_f64({})", both) : both;
   }
-  const Text name = named(variable);
+  Text name = named(variable);
   switch (bank) {
     case Bank::i32:
       return variable.type == f32 ? fmt::format("vm_bits_f32({})", name) : name;
