@@ -95,12 +95,12 @@ LAYERS = {
 
 # The folders of a layer, from the lowest to the highest.
 FOLDERS = {
-    "vm/src/vm": ["object", "format", "module", "verify", "decode", "count", "compile", "run", "native", "text"],
+    "vm/src/vm": ["elementary", "object", "format", "module", "verify", "decode", "count", "compile", "run", "native", "text"],
     "hal/src/hal": ["trace", "driver", "device", "registry", "channel", "command", "queue", "view", "capture"],
 }
 
 # Layers that use only some folders of another layer.
-PARTS = {"aot/src": ("vm", ["object", "format", "module", "verify", "decode", "text"]),
+PARTS = {"aot/src": ("vm", ["elementary", "object", "format", "module", "verify", "decode", "text"]),
          "analysis/src": ("vm", ["format", "module", "count", "text"])}
 
 # Folders in which files do not include each other in a circle; one a line.

@@ -5,13 +5,17 @@ import http.server
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
+import struct
 import subprocess
 import threading
 
+import lenet
 import vmrun
 from browser import BROWSER, MISSING, Browser
+from npy import npy_array, read_npy
 from test_vm_cc import STRICT, example_calls, prints_same
 
 # Name, compiler and its flags, emulator.
@@ -72,9 +76,20 @@ def left_out(name, why):
     print(f"{name}: left out, {why}")
 
 
+def write_lenet(folder):
+    """LeNet-5, and the flags of a call with an image."""
+    chance = random.Random(3)
+    pixels = struct.pack(f"<{lenet.IMAGE ** 2}f", *(chance.random() for _ in range(lenet.IMAGE ** 2)))
+    path, image = os.path.join(folder, "lenet.vmasm"), os.path.join(folder, "image.npy")
+    vmrun.write(path, lenet.text())
+    vmrun.write(image, npy_array("<f4", (1, lenet.IMAGE, lenet.IMAGE, 1), pixels))
+    return path, ["--function=classify", f"--input=@{image}"], struct.unpack(f"<{len(pixels) // 4}f", pixels)
+
+
 def models(folder):
     """Name, file and calls (flags) of each model, with what vm-run prints."""
-    found = []
+    path, flags, _ = write_lenet(folder)
+    found = [("lenet", path, ["--device=local-sync"], flags)]
     for name in ("elementwise_mul", "inline_dispatch", "fib", "functions"):
         path = os.path.join(vmrun.SOURCE, "examples", name + ".vmasm")
         text = vmrun.read_text(path)
@@ -217,6 +232,28 @@ def check_keywords(checks, folder):
     checks.check("the keyword model is small", None if flash <= 32 << 10 and ram + stack <= 20 << 10 else f"{flash}, {ram}, {stack}")
 
 
+def check_lenet(checks, folder):
+    """LeNet-5: its results, its arena, and its code on a small board without the weights."""
+    path, flags, image = write_lenet(folder)
+    result, prefix = os.path.join(folder, "result.npy"), os.path.join(folder, "lenet")
+    vmrun.succeeds("vm-run", f"--module={path}", "--device=local-sync", *flags, f"--output=@{result}")
+    [(_, shape, data)] = read_npy(vmrun.read(result))
+    found, expected = struct.unpack(f"<{lenet.CLASSES}f", data), lenet.reference(image)
+    checks.check("LeNet-5", None if shape == (1, lenet.CLASSES) and all(abs(x - y) < 1e-5 for x, y in zip(found, expected)) else f"{found}, expected {expected}")
+    report = vmrun.succeeds("vm-cc", path, "--report", "-o", prefix).stdout
+    arena, alive, fit = map(int, re.search(r"arena (\d+) bytes; alive at once (\d+), first fit by decreasing size (\d+)", report).groups())
+    checks.check("the arena of LeNet-5", None if arena <= min(1.05 * alive, fit) and "none at run time" in report else report)
+    why = missing("arm-none-eabi-gcc")
+    if why:
+        return left_out("the size of LeNet-5", why)
+    subprocess.run(["arm-none-eabi-gcc", "-std=c11", "-Os", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-c", prefix + ".c", "-o", prefix + ".o"],
+                   check=True)
+    text = int(subprocess.run(["arm-none-eabi-size", prefix + ".o"], capture_output=True, text=True, check=True).stdout.splitlines()[1].split()[0])
+    constants = int(re.search(r"LENET_CONST_BYTES (\d+)u", vmrun.read_text(prefix + ".h"))[1])
+    print(f"LeNet-5 on Cortex-M4: {text - constants} bytes of code, {constants} bytes of constants")
+    checks.check("LeNet-5 is small", None if text - constants <= 14 << 10 else text)
+
+
 def check_stack(checks, folder, programs):
     """NAME_STACK_BYTES is at least what compilers take on the deepest path: one exported function and one kernel."""
     compilers = [["gcc"]] + ([["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard"]] if not missing("arm-none-eabi-gcc") else [])
@@ -286,6 +323,7 @@ def main(checks, folder):
     check_firmware(checks, folder)
     check_web(checks, folder)
     check_keywords(checks, folder)
+    check_lenet(checks, folder)
     programs = list(models(folder))
     check_stack(checks, folder, programs)
     check_linux(checks, folder, programs)

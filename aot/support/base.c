@@ -53,6 +53,13 @@ static inline float vm_unless_nan(float x, float value) {
   return vm_f32((vm_bits_f32(x + x) & mask) | (vm_bits_f32(value) & ~mask));
 }
 
+/*@@ vm_unless_nans */
+/* The value, or x or y if it is a NaN, which becomes quiet. */
+static inline float vm_unless_nans(float x, float y, float value) {
+  const uint32_t mask = 0 - (uint32_t)(x != x || y != y);
+  return vm_f32((vm_bits_f32(x + y) & mask) | (vm_bits_f32(value) & ~mask));
+}
+
 /*@@ vm_pair */
 static inline uint64_t vm_pair(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
 

@@ -1,6 +1,4 @@
 // The functions of f32 that Halyard computes itself, beside the functions of f64.
-#include "vm/decode/elementary.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -9,6 +7,8 @@
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "vm/elementary/functions.h"
 
 namespace halyard::vm {
 namespace {
@@ -33,14 +33,14 @@ struct Function2 {
 #define UNARY(name, function) {#name, function, [](double x) { return std::name(x); }},
 #define BINARY(name, function, one)
 constexpr Function kFunctions[] = {
-#include "vm/decode/elementary.inc"
+#include "vm/elementary/functions.inc"
 };
 #undef UNARY
 #undef BINARY
 #define UNARY(name, function)
 #define BINARY(name, function, one) {#name, function, [](double x, double y) { return std::name(x, y); }},
 constexpr Function2 kFunctions2[] = {
-#include "vm/decode/elementary.inc"
+#include "vm/elementary/functions.inc"
 };
 #undef UNARY
 #undef BINARY

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "reference_interpreter.h"
-#include "vm/decode/elementary.h"
+#include "vm/elementary/functions.h"
 
 namespace halyard::vm::test {
 

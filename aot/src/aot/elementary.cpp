@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "vm/decode/elementary.h"
+#include "vm/elementary/functions.h"
 
 namespace halyard::aot {
 
@@ -112,7 +112,7 @@ std::string binary(std::string_view name, Real (*function)(const Real&, const Re
   return fmt::format(
       "/*@@ vm_{0} */\nstatic inline float vm_{0}(float x, float y)\n{{\n    const double wide_x = "
       "(double)x, wide_y = "
-      "(double)y;\n{1}    return {3}vm_unless_nan(x + y, (float){2});\n}}\n\n",
+      "(double)y;\n{1}    return {3}vm_unless_nans(x, y, (float){2});\n}}\n\n",
       name, text, result, one ? "x == 1.0f || y == 0.0f ? 1.0f : " : "");
 }
 
@@ -122,7 +122,7 @@ std::string elementary_parts() {
   std::string parts;
 #define UNARY(name, function) parts += unary(#name, vm::elementary::function<Real>);
 #define BINARY(name, function, one) parts += binary(#name, vm::elementary::function<Real>, one);
-#include "vm/decode/elementary.inc"
+#include "vm/elementary/functions.inc"
 #undef UNARY
 #undef BINARY
   return parts;

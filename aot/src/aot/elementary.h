@@ -1,5 +1,5 @@
-// The functions of f32 of vm/decode/elementary.inc in C, from the templates with which the interpreter
-// computes them (vm/decode/elementary.h).
+// The functions of f32 of vm/elementary/functions.inc in C, from the templates with which the interpreter
+// computes them (vm/elementary/functions.h).
 #pragma once
 
 #include <string>

@@ -519,7 +519,8 @@ bool Lifter::search_loop(Context& context, size_t head, const State& before, Loo
     const ValueId next = read(last, slot, is_wide ? Bank::i64 : Bank::i32, inside);
     const Value& sum = values_[next];
     if (sum.op != (is_wide ? Op::add_i64 : Op::add_i32)) return false;
-    const auto is_counter = [&](ValueId id) { return values_[id].same == values_[value].same; };
+    const ValueId counted = values_[value].same;
+    const auto is_counter = [&](ValueId id) { return values_[id].same == counted; };
     ValueId by = kNoValue;
     if (is_counter(sum.operands[0])) by = sum.operands[1];
     if (is_counter(sum.operands[1])) by = sum.operands[0];
@@ -653,7 +654,9 @@ Lifter::State Lifter::lift_loop(Context& context, size_t head, State state, Loop
                               values_[sum.operands[1]].range.low == shape.counter->step) ||
                              (values_[sum.operands[1]].same == to && values_[sum.operands[0]].is_constant &&
                               values_[sum.operands[0]].range.low == shape.counter->step));
-        if (!is_sum) {
+        // In a loop of one iteration, the counter and its next value are constants.
+        const bool is_last = sum.is_constant && sum.range.low == values_[to].range.low + shape.counter->step;
+        if (!is_sum && !is_last) {
           give_up("a loop counts in two ways");
           return state;
         }

@@ -1,12 +1,12 @@
 #include "codegen/elementary.h"
 
-#include "vm/decode/elementary.h"
+#include "vm/elementary/functions.h"
 
 namespace halyard::jit {
 
 namespace {
 
-// An f64 for the templates of vm/decode/elementary.h: code that computes it, or a constant.
+// An f64 for the templates of vm/elementary/functions.h: code that computes it, or a constant.
 class Real {
  public:
   Real(double constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor): operands are mixed
@@ -110,7 +110,7 @@ llvm::Value* emit_elementary(llvm::IRBuilder<>& builder, vm::Op op, llvm::ArrayR
 #define BINARY(name, function, one) \
   case vm::Op::name##_f32:          \
     return binary(vm::elementary::function<Real>, one);
-#include "vm/decode/elementary.inc"
+#include "vm/elementary/functions.inc"
 #undef UNARY
 #undef BINARY
     default:

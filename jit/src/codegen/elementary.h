@@ -7,7 +7,7 @@
 
 namespace halyard::jit {
 
-// The result of an instruction of vm/decode/elementary.inc for these f32. Null for other instructions.
+// The result of an instruction of vm/elementary/functions.inc for these f32. Null for other instructions.
 llvm::Value* emit_elementary(llvm::IRBuilder<>& builder, vm::Op op, llvm::ArrayRef<llvm::Value*> arguments);
 
 }  // namespace halyard::jit

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "vm/decode/arithmetic.h"
-#include "vm/decode/elementary.h"
+#include "vm/elementary/functions.h"
 
 namespace halyard::vm {
 
@@ -40,7 +40,7 @@ std::array<const void*, kOpCount> all_helpers() {
   helpers[static_cast<size_t>(Op::name##_f64)] =                                   \
       address(+[](double x, double y) noexcept -> double { return function(x, y); });
   BINARY(rem, std::remainder)
-#include "vm/decode/elementary.inc"
+#include "vm/elementary/functions.inc"
   BINARY(rem, std::remainder)
 #undef UNARY
 #undef BINARY

@@ -7,8 +7,8 @@
 #include <new>
 
 #include "vm/decode/arithmetic.h"
-#include "vm/decode/elementary.h"
 #include "vm/decode/filled_buffers.h"
+#include "vm/elementary/functions.h"
 #include "vm/run/failures.h"
 #include "vm/run/object_ops.h"
 #include "vm/run/sampling.h"

@@ -1,4 +1,4 @@
-#include "vm/decode/elementary.h"
+#include "vm/elementary/functions.h"
 
 namespace halyard::vm {
 
@@ -11,7 +11,7 @@ namespace halyard::vm {
     if (x != x || y != y) return (one) && (x == 1 || y == 0) ? 1.0f : x + y;                         \
     return static_cast<float>(elementary::function(static_cast<double>(x), static_cast<double>(y))); \
   }
-#include "vm/decode/elementary.inc"
+#include "vm/elementary/functions.inc"
 #undef UNARY
 #undef BINARY
 

@@ -1,17 +1,17 @@
-// The functions of elementary.inc. Those of f32 are computed by polynomials of f64: the same bits on every
+// The functions of functions.inc. Those of f32 are computed by polynomials of f64: the same bits on every
 // processor, in the interpreter and in compiled code, which computes them with vectors. Errors are below
-// 0.501 units in the last place. Those of f64 are the C library's.
+// 0.502 units in the last place. Those of f64 are the C library's.
 //
-// The templates in elementary/ take a double, or a type that builds code for one (real.h). Products and sums
-// must not be contracted to fused operations (-ffp-contract=off).
+// The templates of the other headers take a double, or a type that builds code for one (real.h). Products and
+// sums must not be contracted to fused operations (-ffp-contract=off).
 #pragma once
 
 #include <cmath>
 
-#include "vm/decode/elementary/angles.h"
-#include "vm/decode/elementary/error_function.h"
-#include "vm/decode/elementary/exponentials.h"
-#include "vm/decode/elementary/logarithms.h"
+#include "vm/elementary/angles.h"
+#include "vm/elementary/error_function.h"
+#include "vm/elementary/exponentials.h"
+#include "vm/elementary/logarithms.h"
 
 namespace halyard::vm {
 
@@ -22,7 +22,7 @@ namespace halyard::vm {
 #define BINARY(name, function, one)          \
   float function(float x, float y) noexcept; \
   inline double function(double x, double y) noexcept { return std::name(x, y); }
-#include "vm/decode/elementary.inc"
+#include "vm/elementary/functions.inc"
 #undef UNARY
 #undef BINARY
 

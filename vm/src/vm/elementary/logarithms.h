@@ -2,7 +2,7 @@
 // s = (number - 1) / (number + 1): 2 s (1 + s^2 / 3 + s^4 / 5 + ...).
 #pragma once
 
-#include "vm/decode/elementary/exponentials.h"
+#include "vm/elementary/exponentials.h"
 
 namespace halyard::vm::elementary {
 

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "vm/decode/elementary/real.h"
+#include "vm/elementary/real.h"
 
 namespace halyard::vm::elementary {
 

@@ -1,7 +1,7 @@
 // exp, exp2, expm1 and tanh: e^x is 2^n times e^rest, where `rest` lies within half of ln 2 around 0.
 #pragma once
 
-#include "vm/decode/elementary/real.h"
+#include "vm/elementary/real.h"
 
 namespace halyard::vm::elementary {
 

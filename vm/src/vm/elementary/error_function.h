@@ -1,7 +1,7 @@
 // erf.
 #pragma once
 
-#include "vm/decode/elementary/real.h"
+#include "vm/elementary/real.h"
 
 namespace halyard::vm::elementary {
 
