@@ -2,7 +2,7 @@
 import microkernel_programs
 
 UNARY = ("atan", "cos", "sin", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "tanh", "erf")
-BINARY = ("atan2", "pow")
+BINARY = ("rem", "atan2", "pow")
 
 LOOP = """
     %i12:13 = vm.const.i64.zero

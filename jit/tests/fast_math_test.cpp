@@ -105,11 +105,11 @@ struct Function {
   double most;
   bool has_two = false;
 };
-constexpr Function kFunctions[] = {{"exp", -80, 80},      {"exp2", -100, 100},     {"expm1", -10, 10},
-                                   {"log", 1e-6, 1e6},    {"log10", 1e-6, 1e6},    {"log1p", -0.9, 10},
-                                   {"log2", 1e-6, 1e6},   {"sin", -100, 100},      {"cos", -100, 100},
-                                   {"atan", -50, 50},     {"tanh", -5, 5},         {"erf", -3, 3},
-                                   {"pow", 0.1, 5, true}, {"atan2", -10, 10, true}};
+constexpr Function kFunctions[] = {{"exp", -80, 80},      {"exp2", -100, 100},      {"expm1", -10, 10},
+                                   {"log", 1e-6, 1e6},    {"log10", 1e-6, 1e6},     {"log1p", -0.9, 10},
+                                   {"log2", 1e-6, 1e6},   {"sin", -100, 100},       {"cos", -100, 100},
+                                   {"atan", -50, 50},     {"tanh", -5, 5},          {"erf", -3, 3},
+                                   {"pow", 0.1, 5, true}, {"atan2", -10, 10, true}, {"rem", -100, 100, true}};
 
 // The bound that the documents state.
 constexpr double kMaxUlps = 4;

@@ -45,6 +45,7 @@ constexpr Body kBodies[] = {
     {"{x} = vm.log1p.{f} {a}"},
     {"{x} = vm.tanh.{f} {a}"},
     {"{x} = vm.erf.{f} {a}"},
+    {"{x} = vm.rem.{f} {a}, {b}", true},
     {"{x} = vm.pow.{f} {a}, {b}", true},
     {"{x} = vm.atan2.{f} {a}, {b}", true},
     {"{y} = vm.const.{f} -1.0\n{x} = vm.log.{f} {y}"},

@@ -31,14 +31,15 @@ struct Function2 {
   double (*exact)(double, double);
 };
 #define UNARY(name, function) {#name, function, [](double x) { return std::name(x); }},
-#define BINARY(name, function, one)
+#define BINARY(name, in_c, function, one)
 constexpr Function kFunctions[] = {
 #include "vm/elementary/functions.inc"
 };
 #undef UNARY
 #undef BINARY
 #define UNARY(name, function)
-#define BINARY(name, function, one) {#name, function, [](double x, double y) { return std::name(x, y); }},
+#define BINARY(name, in_c, function, one) \
+  {#name, function, [](double x, double y) { return std::in_c(x, y); }},
 constexpr Function2 kFunctions2[] = {
 #include "vm/elementary/functions.inc"
 };
@@ -136,6 +137,26 @@ TEST(Elementary, OfTwoArgumentsHasTheLimitsOfF32) {
       for (const float y : numbers)
         EXPECT_TRUE(is_near(function.ours(x, y), function.exact(x, y)))
             << function.name << ' ' << x << ' ' << y;
+}
+
+// The same bits, also next to quotients that are halves.
+TEST(Elementary, RemaindersAreExact) {
+  std::mt19937 random(2);
+  const auto check = [](float x, float y) {
+    if (std::isnan(x) || std::isnan(y)) return;
+    const float found = remainder(x, y), exact = std::remainder(x, y);
+    if (!std::isnan(exact) || !std::isnan(found)) {
+      ASSERT_EQ(std::bit_cast<uint32_t>(found), std::bit_cast<uint32_t>(exact)) << x << ' ' << y;
+    }
+  };
+  for (int i = 0; i < 200000; ++i) {
+    const auto y = std::bit_cast<float>(static_cast<uint32_t>(random()));
+    check(std::bit_cast<float>(static_cast<uint32_t>(random())), y);
+    const auto number = static_cast<float>(static_cast<int>(random() % 2000) - 1000);
+    const float half = (number + 0.5f) * y;
+    for (const float x : {number * y, half, std::nextafter(half, 0.0f), std::nextafter(half, kInfinity)})
+      check(x, y);
+  }
 }
 
 TEST(Elementary, PowersOfIntegersAreExact) {

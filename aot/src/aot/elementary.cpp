@@ -121,7 +121,7 @@ std::string binary(std::string_view name, Real (*function)(const Real&, const Re
 std::string elementary_parts() {
   std::string parts;
 #define UNARY(name, function) parts += unary(#name, vm::elementary::function<Real>);
-#define BINARY(name, function, one) parts += binary(#name, vm::elementary::function<Real>, one);
+#define BINARY(name, in_c, function, one) parts += binary(#name, vm::elementary::function<Real>, one);
 #include "vm/elementary/functions.inc"
 #undef UNARY
 #undef BINARY

@@ -24,13 +24,10 @@ constexpr std::string_view kHasVectors =
 // The functions of the C library that a program may call.
 constexpr std::string_view kMemoryFunctions[] = {"memcmp", "memcpy", "memmove", "memset", "strlen"};
 constexpr std::string_view kMathFunctions[] = {
-    "atan2f", "atanf", "ceilf",   "cosf",      "erff",     "exp2f", "expf",       "expm1f",     "fabsf",
-    "floorf", "fmodf", "log10f",  "log1pf",    "log2f",    "logf",  "powf",       "remainderf", "rintf",
-    "roundf", "sinf",  "sqrtf",   "tanhf",     "truncf",   "atan",  "atan2",      "ceil",       "cos",
-    "erf",    "exp",   "exp2",    "expm1",     "fabs",     "floor", "fmod",       "log",        "log10",
-    "log1p",  "log2",  "pow",     "remainder", "rint",     "round", "sin",        "sqrt",       "tanh",
-    "trunc",  "fmaf",  "fma",     "isnan",     "isfinite", "isinf", "signbit",    "copysignf",  "copysign",
-    "ldexpf", "ldexp", "scalbnf", "scalbn",    "fmaxf",    "fminf", "nearbyintf", "nearbyint"};
+    "ceilf", "fabsf",    "floorf", "fmodf",   "roundf",    "sqrtf", "atan",  "atan2", "ceil",
+    "cos",   "erf",      "exp",    "exp2",    "expm1",     "fabs",  "floor", "fmod",  "log",
+    "log10", "log1p",    "log2",   "pow",     "remainder", "round", "sin",   "sqrt",  "tanh",
+    "isnan", "isfinite", "isinf",  "signbit", "copysign",  "ldexp"};
 
 class PlannedWriter {
  public:

@@ -107,8 +107,8 @@ llvm::Value* emit_elementary(llvm::IRBuilder<>& builder, vm::Op op, llvm::ArrayR
 #define UNARY(name, function) \
   case vm::Op::name##_f32:    \
     return unary(vm::elementary::function<Real>);
-#define BINARY(name, function, one) \
-  case vm::Op::name##_f32:          \
+#define BINARY(name, in_c, function, one) \
+  case vm::Op::name##_f32:                \
     return binary(vm::elementary::function<Real>, one);
 #include "vm/elementary/functions.inc"
 #undef UNARY

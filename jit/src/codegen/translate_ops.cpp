@@ -252,7 +252,10 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
 Value* Translator::function_of(Op op, llvm::ArrayRef<Value*> arguments) {
   // The vector function of exp takes several times as long if one argument of a vector is out of its range,
   // and the arguments of a masked softmax are.
-  const bool is_inline = !source_.fast_math || op == Op::exp_f32;
+  const bool is_inline = !source_.fast_math || op == Op::exp_f32 ||
+                         llvm::none_of(vector_functions(), [&](const VectorFunction& function) {
+                           return function.op == op && runs_on(function, features_);
+                         });
   Value* const inline_code = is_inline ? emit_elementary(b_, op, arguments) : nullptr;
   return inline_code ? inline_code : helper(op, arguments[0]->getType(), arguments);
 }

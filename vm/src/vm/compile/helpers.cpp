@@ -34,14 +34,12 @@ std::array<const void*, kOpCount> all_helpers() {
       address(+[](float x) noexcept -> float { return function(x); }); \
   helpers[static_cast<size_t>(Op::name##_f64)] =                       \
       address(+[](double x) noexcept -> double { return function(x); });
-#define BINARY(name, function, ...)                                                \
+#define BINARY(name, in_c, function, one)                                          \
   helpers[static_cast<size_t>(Op::name##_f32)] =                                   \
       address(+[](float x, float y) noexcept -> float { return function(x, y); }); \
   helpers[static_cast<size_t>(Op::name##_f64)] =                                   \
       address(+[](double x, double y) noexcept -> double { return function(x, y); });
-  BINARY(rem, std::remainder)
 #include "vm/elementary/functions.inc"
-  BINARY(rem, std::remainder)
 #undef UNARY
 #undef BINARY
   helpers[static_cast<size_t>(Op::cast_f32_ui64)] =

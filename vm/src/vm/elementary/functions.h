@@ -12,6 +12,7 @@
 #include "vm/elementary/error_function.h"
 #include "vm/elementary/exponentials.h"
 #include "vm/elementary/logarithms.h"
+#include "vm/elementary/remainder.h"
 
 namespace halyard::vm {
 
@@ -19,9 +20,9 @@ namespace halyard::vm {
 #define UNARY(name, function)       \
   float function(float x) noexcept; \
   inline double function(double x) noexcept { return std::name(x); }
-#define BINARY(name, function, one)          \
+#define BINARY(name, in_c, function, one)    \
   float function(float x, float y) noexcept; \
-  inline double function(double x, double y) noexcept { return std::name(x, y); }
+  inline double function(double x, double y) noexcept { return std::in_c(x, y); }
 #include "vm/elementary/functions.inc"
 #undef UNARY
 #undef BINARY
