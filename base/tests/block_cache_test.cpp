@@ -13,7 +13,7 @@
 namespace halyard {
 namespace {
 
-constexpr uint64_t kSizes[] = {0, 1, 24, 64, 65, 1000, 4096, 5000, 70000, 3000000};
+constexpr uint64_t kSizes[] = {0, 1, 24, 64, 65, 1000, 4096, 5000, 70000, 3000000, 9000000};
 
 uint64_t count(const uint8_t* block, uint64_t size, uint8_t byte) {
   return static_cast<uint64_t>(std::ranges::count(std::span(block, size), byte));
