@@ -80,14 +80,14 @@ struct Part {
   // Takes a tile. Returns false if none is left.
   bool take(Tile& tile, uint32_t threads, Side side) {
     do {
-      uint64_t count = 0, before = left.load(std::memory_order_relaxed);
+      uint64_t size = 0, before = left.load(std::memory_order_relaxed);
       do {
         if (is_taken()) return false;
-        count = std::clamp<uint64_t>(before / (2 * uint64_t{threads}), 1, most);
-      } while (!left.compare_exchange_weak(before, before - count, std::memory_order_relaxed));
-      tile.first = side == Side::front ? front.fetch_add(count, std::memory_order_relaxed)
-                                       : back.fetch_sub(count, std::memory_order_relaxed) - count;
-      tile.last = tile.first + count;
+        size = std::clamp<uint64_t>(before / (2 * uint64_t{threads}), 1, most);
+      } while (!left.compare_exchange_weak(before, before - size, std::memory_order_relaxed));
+      tile.first = side == Side::front ? front.fetch_add(size, std::memory_order_relaxed)
+                                       : back.fetch_sub(size, std::memory_order_relaxed) - size;
+      tile.last = tile.first + size;
     } while (tile.first >= end.load(std::memory_order_relaxed));
     return true;
   }
