@@ -21,7 +21,7 @@ FILES = {
     "base/src/base/a.cpp": '#include "base/a.h"\nint a() { return 1; }\n',
     "base/src/base/b.cpp": '#include "base/b.h"\nint b() { return a(); }\n',
     "base/tests/b_test.cpp": '#include "../src/base/b.h"\nint main() { return b(); }\n',
-    ".clang-tidy": "Checks: '-*,bugprone-sizeof-expression'\nWarningsAsErrors: '*'\n",
+    ".clang-tidy": "Checks: '-*,bugprone-sizeof-expression,clang-diagnostic-shadow'\nWarningsAsErrors: '*'\n",
 }
 
 
@@ -37,7 +37,7 @@ class Lint(vmrun.FolderCase):
         sources = [name for name in FILES if name.endswith(".cpp")]
         (self.build / "compile_commands.json").write_text(json.dumps([
             {"directory": str(self.build), "file": str(self.folder / name),
-             "command": f"g++ -std=c++20 -I{self.folder}/base/src -o x.o -c {self.folder / name}"} for name in sources]))
+             "command": f"g++ -std=c++20 -Wshadow=local -I{self.folder}/base/src -o x.o -c {self.folder / name}"} for name in sources]))
         self.addCleanup(setattr, lint, "SOURCE", lint.SOURCE)
         lint.SOURCE = self.folder
         os.environ["HALYARD_LINT_CACHE"] = str(self.folder / "cache")
@@ -76,6 +76,9 @@ class Lint(vmrun.FolderCase):
             self.assertFalse(was_known)
             (self.folder / name).write_text(FILES[name] + "unsigned long m = sizeof(sizeof(int));\n")
         self.assertIn("bugprone-sizeof-expression", findings)
+        # A local that shadows a member is an error in builds with clang, and none in those with g++.
+        (self.folder / name).write_text("struct P { int n = 1; int f() { int n = 0; return n; } };\nint b() { return P().f(); }\n")
+        self.assertIn("shadows a field", check()[3])
         (self.folder / name).write_text("#include <nothing_of_that_name.h>\n")
         self.assertIn("nothing_of_that_name.h", check()[3])
 
