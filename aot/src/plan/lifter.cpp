@@ -61,7 +61,7 @@ ValueId Lifter::parameter(Bank bank, std::string name, Range range) {
   return id;
 }
 
-Nodes Lifter::lift(const Plan& plan, uint32_t function, const std::vector<Returned>& given,
+Nodes Lifter::lift(const Plan& plan, uint32_t function, const std::vector<Returned>& passed,
                    std::vector<Returned>& results) {
   Nodes out;
   Body* const body = body_of(plan, function);
@@ -80,9 +80,9 @@ Nodes Lifter::lift(const Plan& plan, uint32_t function, const std::vector<Return
   const std::vector<uint16_t> registers = argument_registers(types.arguments);
   for (size_t i = 0; i < registers.size(); ++i) {
     if (types.arguments[i] == 'r')
-      state.refs[registers[i] & vm::kRefOrdinalMask] = given[i].object;
+      state.refs[registers[i] & vm::kRefOrdinalMask] = passed[i].object;
     else
-      write(state, registers[i], bank_of(types.arguments[i]), given[i].value);
+      write(state, registers[i], bank_of(types.arguments[i]), passed[i].value);
   }
   State end = lift_from(context, 0, std::move(state), body->exit(), nullptr, out);
   if (end.is_reachable)

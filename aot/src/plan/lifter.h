@@ -65,7 +65,7 @@ class Lifter {
   ValueId parameter(vm::Bank bank, std::string name, Range range);
 
   // Lifts a call. `results` gets what it returns.
-  Nodes lift(const Plan& plan, uint32_t function, const std::vector<Returned>& arguments,
+  Nodes lift(const Plan& plan, uint32_t function, const std::vector<Returned>& passed,
              std::vector<Returned>& results);
 
   // The function of the host that is being lifted, from 1; 0: the initializer.
