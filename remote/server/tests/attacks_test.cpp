@@ -433,7 +433,7 @@ TEST(Attacks, MessagesThatWaitAreCharged) {
   const std::vector<uint8_t> bytes(1 << 20);
   // Unless that thread is done before the next one comes, so there are several.
   client.create_memory(2, 100000);
-  for (uint64_t request = 30; request < 50; request += 2) {
+  for (uint64_t request = 30; request < 150; request += 2) {
     client.send([&](remote::Message& message) {
       return wire::CreateGrade(message.builder(), request, message.text("vmvx-bytecode-fb"));
     });
