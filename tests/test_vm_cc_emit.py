@@ -160,6 +160,13 @@ def check_bits(checks, folder):
 INSTRUCTIONS = {"x86-64-v2": "sse4", "x86-64-v3": "avx2", "x86-64-v4": "avx512", "x86-64-v4+avx512vnni": "avx512-vnni"}
 
 
+def mul_of(module, device, inputs, output):
+    """The file with the result of @mul, or the process that failed."""
+    done = vmrun.run("vm-run", f"--module={module}", f"--device={device}", "--function=mul", "--jit=off", f"--output=@{output}",
+                     *(f"--input=@{each}" for each in inputs))
+    return vmrun.read(output) if done.returncode == 0 else done
+
+
 def check_microkernels(checks, folder):
     """Microkernels as machine code have the bits and the statuses of those of a device with the same instructions."""
     calls = microkernel_programs
@@ -177,9 +184,7 @@ def check_microkernels(checks, folder):
     files = {special: calls.inputs(folder, special) for special in (False, True)}
 
     def result(module, device, special):
-        done = vmrun.run("vm-run", f"--module={module}", f"--device={device}", "--function=mul", "--jit=off", f"--output=@{file}",
-                         *(f"--input=@{each}" for each in files[special]))
-        return vmrun.read(file) if done.returncode == 0 else done
+        return mul_of(module, device, files[special], file)
 
     for level in [*levels(), *(["x86-64-v4+avx512vnni"] if "avx512_vnni" in vmrun.read_text("/proc/cpuinfo").split() else [])]:
         device = f"local-sync?isa={INSTRUCTIONS[level]}"
@@ -213,9 +218,7 @@ def check_functions(checks, folder):
     files = microkernel_programs.inputs(folder, True)
 
     def result(module):
-        done = vmrun.run("vm-run", f"--module={module}", "--device=local-sync", "--function=mul", "--jit=off", f"--output=@{file}",
-                         *(f"--input=@{each}" for each in files))
-        return vmrun.read(file) if done.returncode == 0 else done
+        return mul_of(module, "local-sync", files, file)
 
     for number, name in enumerate(elementary_programs.UNARY + elementary_programs.BINARY):
         source = program(elementary_programs.of(name), folder, "functions")

@@ -150,7 +150,7 @@ void FunctionWriter::write_call(size_t step, const CallOperands& operands, const
     const uint16_t reg = operands.arguments[i];
     if (type == 'r') {
       const bool take = may_move && (reg & vm::kMoveBit);
-      line(fmt::format("const vm_ref p{} = {}{});", i, take ? "vm_take(&" : "vm_share(", ref(reg)));
+      line(fmt::format("const vm_ref p{} = {};", i, owned_ref(reg, take)));
       arguments += fmt::format(", p{}", i);
       continue;
     }
@@ -285,7 +285,7 @@ void FunctionWriter::leave(size_t step) {
     bool again = false;
     for (size_t j = i + 1; j < types_.results.size(); ++j) again |= names_it(j);
     const bool take = !again || (list[i] & vm::kMoveBit);
-    line(fmt::format("*o{} = {}{});", i, take ? "vm_take(&" : "vm_share(", ref(list[i])));
+    line(fmt::format("*o{} = {};", i, owned_ref(list[i], take)));
   }
   line(has_refs_ ? "goto leave;" : "return 0;");
 }

@@ -66,6 +66,10 @@ FunctionWriter::Text FunctionWriter::ref(uint16_t reg) {
   return fmt::format("r{}", reg & vm::kRefOrdinalMask);
 }
 
+FunctionWriter::Text FunctionWriter::owned_ref(uint16_t reg, bool take) {
+  return fmt::format("{}{})", take ? "vm_take(&" : "vm_share(", ref(reg));
+}
+
 // The position of an operand among the value registers of the instruction, which lists do not precede.
 size_t FunctionWriter::value_index(const vm::Instruction& instruction, size_t operand) const {
   const vm::OpInfo& op = vm::info(instruction.op);

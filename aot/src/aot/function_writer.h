@@ -78,6 +78,7 @@ class FunctionWriter {
   Text read(const Variable& variable, vm::Bank bank);
   void assign(const Variable& variable, vm::Bank bank, const Text& expression);
   Text ref(uint16_t reg);
+  Text owned_ref(uint16_t reg, bool take);  // for a place that owns it: moved, or shared with the register
   Text operand(size_t step, size_t index);
   Text expand(size_t step, std::string_view form);
   Variable variable_of(size_t step, size_t operand);

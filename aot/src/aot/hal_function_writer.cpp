@@ -174,8 +174,8 @@ void HalFunctionWriter::call_function(size_t step, const CallOperands& operands)
     const char type = types.arguments[i];
     const uint16_t reg = operands.arguments[i];
     if (type == 'r') {
-      line(fmt::format("const vm_ref p{} = {}{}{});", i, waits ? "s->resuming ? NULL : " : "",
-                       (reg & vm::kMoveBit) ? "vm_take(&" : "vm_share(", ref(reg)));
+      line(fmt::format("const vm_ref p{} = {}{};", i, waits ? "s->resuming ? NULL : " : "",
+                       owned_ref(reg, (reg & vm::kMoveBit) != 0)));
       arguments += fmt::format(", p{}", i);
     } else {
       arguments += ", " + read(variables_.at(step, values++), bank_of(type));

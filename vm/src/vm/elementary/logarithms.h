@@ -34,8 +34,7 @@ Real logarithm(const Factors<Real>& of, const std::array<double, kSize>& coeffic
   return of.n * of_2 + s * polynomial(coefficients, s * s) * of_e;
 }
 
-// The logarithm of x, where `found` is that of a positive number. A number below that of each f32 is infinite
-// as an f32.
+// The logarithm of x: `found` if x is positive and finite. That of 0 is minus infinity, as an f32.
 template <typename Real>
 Real logarithm_of_any(const Real& x, const Real& found) {
   const Real of_positive = less(x, 0x1p128, found, x);

@@ -20,7 +20,7 @@ namespace halyard::vm::elementary {
 // Added to a number below 2^51, rounds it to an integer, which is then in the low bits.
 inline constexpr double kNearest = 0x1.8p52;
 
-// Twice the product of a number and this is infinite, and the product with the smallest f32 is not 0.
+// Infinite as an f32. The product of an f32 other than 0 with this, and with this again, is infinite.
 inline constexpr double kHuge = 0x1p1000;
 
 inline double power_of_two(double nearest) {
