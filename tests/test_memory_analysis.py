@@ -291,7 +291,11 @@ class Measured(vmrun.FolderCase):
         self.assertEqual(computed["trouble"], "")
         load = analysis["initializer"]["peaks"][0]["bytes"] if analysis["initializer"] else 0
         device = vmrun.only(data["timeline"]["devices"])
-        self.assertEqual(counted, device["peak_bytes"])  # by the driver, and by the log
+        # By the driver, and by the log. A device with threads may allocate for its queue while the host frees: nothing says
+        # which is first, and the log may see another order than the driver.
+        if "--device=local-sync" in arguments:
+            self.assertEqual(counted, device["peak_bytes"])
+        self.assertAlmostEqual(counted, device["peak_bytes"], delta=0.02 * device["peak_bytes"])
         return max(load, vmrun.only(computed["peaks"])["bytes"]), device, computed
 
     def expect_near(self, computed, device):
