@@ -38,6 +38,7 @@ class Split final : public Operation {
   }
 
   void start() override {
+    own_.taken = channel_.fabric().taken;
     if (channel_.count() == 1) {
       if (!choose({own_})) return;
       open_child();
@@ -108,7 +109,6 @@ class Split final : public Operation {
 
   void propose() {
     votes_ = false;
-    own_.taken = channel_.fabric().taken;
     begin(kSplit, own_);
   }
 
@@ -154,6 +154,7 @@ class Split final : public Operation {
     if (!all) {
       if (agrees_) channel_.fabric().taken.reset(number_);
       number_ = 0;
+      own_.taken = channel_.fabric().taken;
       return propose();
     }
     open_child();

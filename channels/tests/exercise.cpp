@@ -315,8 +315,9 @@ struct Exercise {
       }
   }
 
-  // Collectives that begin together, on this channel and on another one; odd ranks use another order.
-  void together(Channel& other) {
+  // Collectives that begin together, on this channel and on another one; odd ranks use another order. With
+  // `odd_wait`, odd ranks begin those on the other channel after those on this one have ended.
+  void together(Channel& other, bool odd_wait = false) {
     constexpr uint64_t kCount = 3000;
     std::vector<std::vector<uint8_t>> sends;
     std::vector<std::vector<uint8_t>> receives;
@@ -334,6 +335,8 @@ struct Exercise {
     };
     const bool is_odd = place.rank % 2 != 0;
     for (uint32_t i = 0; i < 3; ++i) submit(is_odd ? i : 3 + i, is_odd ? channel : other);
+    if (is_odd && odd_wait)
+      if (Status status = waiting.wait()) give_up(status);
     for (uint32_t i = 0; i < 3; ++i) submit(is_odd ? 3 + i : i, is_odd ? other : channel);
     if (Status status = waiting.wait()) give_up(status);
     for (const std::vector<uint8_t>& bytes : receives) hash.add(bytes);
@@ -357,6 +360,13 @@ std::string exercise(const Ref<ChannelProvider>& provider, const Ref<hal::Device
   const Ref<Channel> other = must(Channel::open(provider, named));
   exercise.together(*other);
   note("together");
+  // A split of a channel of one rank leaves the numbers of other channels taken.
+  const Ref<Channel> alone = must(all->split(static_cast<int32_t>(place.rank), 0));
+  must(alone->split(-1, 0));
+  must(all->split(0, 0));  // after which that split has ended
+  const Ref<Channel> again = must(all->split(0, static_cast<int32_t>(place.rank)));
+  Exercise{*again, place, hash, device}.together(*all, true);
+  note("alone");
   // Splits by parity, in reverse order; then again, with ranks that do not take part.
   for (int round = 0; round < 3; ++round) {
     const int32_t color = round < 2 ? static_cast<int32_t>(place.rank % 2) : place.rank == 0 ? -1 : 7;
@@ -367,8 +377,8 @@ std::string exercise(const Ref<ChannelProvider>& provider, const Ref<hal::Device
     inner.run(Exercise::make(HALYARD_COLLECTIVE_ALL_GATHER, 0, HALYARD_COLLECTIVE_SINT_32, 11));
     inner.run(Exercise::make(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM,
                              HALYARD_COLLECTIVE_FLOAT_32, 20'000));
-    const Ref<Channel> alone = must(part->split(static_cast<int32_t>(within.rank), 0));
-    const Place single = must(alone->place(nullptr));
+    const Ref<Channel> own = must(part->split(static_cast<int32_t>(within.rank), 0));
+    const Place single = must(own->place(nullptr));
     if (single.count != 1) give_up({Code::INTERNAL, "a channel of one rank has more"});
   }
   note("splits");
