@@ -19,6 +19,7 @@
 #include "vm/format/archive.h"
 #include "vm/format/bytecode_reader.h"
 #include "vm/module/source_location.h"
+#include "vmvx/call_facts.h"
 #include "vmvx/microkernels.h"
 #include "vmvx_kernel_runner.h"
 
@@ -256,7 +257,8 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
                              .queue = device.compile_queue(),
                              .cache = device.options.jit_cache,
                              .fast_math = device.options.fast_math,
-                             .stop = stop_of(args)};
+                             .stop = stop_of(args),
+                             .call_writes = vmvx::writes_of};
   if (device.options.jit == Jit::always) options.compiler = HALYARD_TRY(vm::Compiler::find());
   auto executable =
       std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, options)), budget_of(args));

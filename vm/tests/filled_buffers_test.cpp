@@ -15,6 +15,15 @@
 namespace halyard::vm::test {
 namespace {
 
+// other.fill writes so many bytes of its second buffer from the first number on, if the last number is 7.
+std::optional<CallWrites> writes_of(std::string_view import,
+                                    std::span<const std::optional<int64_t>> integers) {
+  if (import != "other.fill" || integers.size() != 3 || integers[2] != 7 || !integers[0] || !integers[1])
+    return std::nullopt;
+  const auto begin = static_cast<uint64_t>(*integers[0]);
+  return CallWrites{1, begin, begin + static_cast<uint64_t>(*integers[1])};
+}
+
 // For each allocation of a function with this body, whether its buffer is filled. The buffer in r2 has 240
 // bytes. i0:1 is an argument, i2:3 is 0, and i4:5 is 1.
 std::vector<bool> filled(const std::string& body) {
@@ -22,6 +31,7 @@ std::vector<bool> filled(const std::string& body) {
 vm.module @m
 vm.type !vm.buffer
 vm.import @other.read cconv "0r_v"
+vm.import @other.fill cconv "0rIrIi_v"
 vm.export @f
 vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64) -> (i64) {
   %i2:3 = vm.const.i64.zero
@@ -40,7 +50,8 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64) -> (i64) {
   const auto module = BytecodeModule::load(Bytes::copy(*bytes), types);
   EXPECT_TRUE(module);
   if (!module) return {};
-  const auto code = decode_function(**module, 0, {.fuse = false, .entries = Entries::calls});
+  const auto code =
+      decode_function(**module, 0, {.fuse = false, .entries = Entries::calls, .call_writes = writes_of});
   EXPECT_TRUE(code);
   std::vector<bool> found;
   for (uint32_t at = 0; code && at < (*code)->words.size(); at += word_count((*code)->words[at]))
@@ -184,6 +195,35 @@ TEST(FilledBuffers, NotIfACounterDoesNotBeginAgain) {
   const std::string begins = "  %i30:31 = vm.add.i64 %i2:3, %i2:3\n";
   once.erase(once.find(begins), begins.size());
   EXPECT_EQ(filled(begins + once), (Found{false, false}));
+}
+
+TEST(FilledBuffers, ByACallThatWritesAllBytes) {
+  const auto with = [](const std::string& call, const std::string& kind = "  %i9 = vm.const.i32 7\n") {
+    return filled(kind + "  %i10:11 = vm.const.i64 239\n  vm.call @other.fill(" + call + ")\n" + kRead);
+  };
+  EXPECT_EQ(with("%r1, %i2:3, %r2, %i6:7, %i9"), Found{true});
+  EXPECT_EQ(with("%r1, %i2:3, %r2, %i10:11, %i9"), Found{false});  // one less
+  EXPECT_EQ(with("%r1, %i4:5, %r2, %i6:7, %i9"), Found{false});    // not the first one
+  EXPECT_EQ(with("%r2, %i2:3, %r1, %i6:7, %i9"), Found{false});    // of another buffer
+  EXPECT_EQ(with("%r2, %i2:3, %r2, %i6:7, %i9"), Found{false});    // which it may read
+  EXPECT_EQ(with("%r1, %i2:3, %r2, %i0:1, %i9"), Found{false});    // how many is not known
+  EXPECT_EQ(with("%r1, %i2:3, %r2, %i6:7, %i9", "  %i9 = vm.const.i32.zero\n"), Found{false});
+  EXPECT_EQ(with("%r1, %i2:3, %r2, %i6:7, %i0", ""), Found{false});
+}
+
+TEST(FilledBuffers, NotIfSomethingReadsBeforeTheCall) {
+  const std::string call = "  %i9 = vm.const.i32 7\n  vm.call @other.fill(%r1, %i2:3, %r2, %i6:7, %i9)\n";
+  EXPECT_EQ(filled(kRead + call), Found{false});
+  EXPECT_EQ(filled("  vm.call @other.read(%r2)\n" + call), Found{false});
+  EXPECT_EQ(filled(call + "  vm.call @other.read(%r2)\n"), Found{true});
+  EXPECT_EQ(filled("  %r3 = vm.assign.ref %r2\n" + call), Found{false});
+  const std::string around = "  %i8 = vm.cmp.eq.i64 %i0:1, %i4:5\n  vm.cond_br %i8, ^bb20, ^bb21\n^bb20:\n";
+  EXPECT_EQ(filled(around + call + "  vm.br ^bb21\n^bb21:\n" + kRead), Found{false});
+  EXPECT_EQ(filled(around + call + kRead + "  vm.br ^bb21\n^bb21:\n"), Found{true});
+  // A loop comes back to the read.
+  EXPECT_EQ(filled("  vm.br ^bb20\n^bb20:\n" + kRead + call +
+                   "  %i8 = vm.cmp.eq.i64 %i0:1, %i4:5\n  vm.cond_br %i8, ^bb20, ^bb21\n^bb21:\n"),
+            Found{false});
 }
 
 TEST(FilledBuffers, EachAllocationForItself) {

@@ -162,6 +162,9 @@ void add_mmt4d_8x4() {
                                      m0 == 8 ? 64 : m0, 64, 512);
         benchmark::RegisterBenchmark(("matvec/" + rest + tile).c_str(), matvec, kernel, sizes, element);
         if (m0 == 8)
+          benchmark::RegisterBenchmark(("mmt4d/" + rest + tile + "/rows").c_str(), mmt4d, kernel, sizes, true,
+                                       32, 128, 512);
+        if (m0 == 8)
           benchmark::RegisterBenchmark(("mmt4d/" + rest + tile + "/large").c_str(), mmt4d, kernel, sizes,
                                        true, 1024, 1024, 1024);
       }

@@ -10,6 +10,7 @@
 
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
+#include "vmvx/call_facts.h"
 #include "vmvx/microkernels.h"
 #include "vmvx_testing.h"
 
@@ -28,7 +29,7 @@ class VmvxModule : public VmvxKernels {
   VmvxModule() : module_(create_module(kernels())) {}
 
   // Calls the function with these register arguments; results are stored in `results_`.
-  Status call(std::string_view name, std::initializer_list<Argument> arguments) {
+  Status call(std::string_view name, const std::vector<Argument>& arguments) {
     const vm::NativeExport* function = nullptr;
     for (const vm::Export& exported : module_->exports())
       if (exported.name == name) function = &module_->native_export(exported.function);
@@ -428,6 +429,127 @@ TEST(VmvxInstructionSets, AreFoundByName) {
 #endif
   EXPECT_EQ(find_kernels("avx9000"), nullptr);
   EXPECT_EQ(find_kernels(""), nullptr);
+}
+
+// Every function with an output, over outputs with different bytes: the results are equal, and the bytes
+// around them are kept.
+TEST_P(VmvxModule, CallsWriteTheirBytes) {
+  constexpr size_t kBytes = 4096;
+  struct Case {
+    std::string name;
+    std::vector<int64_t> integers;  // in order
+    uint64_t begin = 0, end = 0;    // both 0: not known
+  };
+  std::vector<Case> cases;
+  for (const vm::Export& each : module_->exports()) {
+    const std::string name = "vmvx." + std::string(each.name);
+    if (each.convention == "0rIIIrIIIrIIIII_v") {
+      cases.push_back({name, {0, 5, 1, 3, 5, 1, 2, 5, 1, 4, 5}, 8, 8 + 80});
+      cases.push_back({name, {0, 5, 1, 3, 5, 1, 2, 4, 1, 4, 5}, 8, 8 + 4 * 17});  // rows overlap
+      cases.push_back({name, {0, 5, 1, 3, 5, 1, 2, 6, 1, 4, 5}});
+      cases.push_back({name, {0, 5, 1, 3, 5, 1, 2, 9, 1, 1, 5}, 8, 8 + 20});
+      cases.push_back({name, {0, 5, 1, 3, 5, 1, 2, 5, 2, 4, 5}});
+      cases.push_back({name, {0, 5, 1, 3, 5, 1, 2, 1, 7, 4, 1}, 8, 8 + 16});
+      cases.push_back({name, {0, 5, 1, 3, 5, 1, 2, 5, 1, 0, 5}});
+    } else if (each.convention == "0rIIIrIIIII_v") {
+      const uint64_t bytes = each.name == "copy.2d.x8"    ? 1
+                             : each.name == "copy.2d.x16" ? 2
+                             : each.name == "copy.2d.x64" ? 8
+                                                          : 4;
+      cases.push_back({name, {1, 9, 1, 2, 7, 1, 3, 7}, 2 * bytes, 23 * bytes});
+      cases.push_back({name, {1, 9, 1, 2, 8, 1, 3, 7}});
+    }
+  }
+  cases.push_back({"vmvx.fill.2d.x32", {-1, 3, 6, 5, 6}, 12, 12 + 120});
+  cases.push_back({"vmvx.fill.2d.x32", {-1, 3, 7, 5, 6}});
+  // lhs, rhs, out: offset, stride; M, N, K, M0, N0, K0; flags.
+  for (const int64_t n0 : {5, 8}) {
+    const int64_t row = 3 * 2 * n0;
+    const auto end = static_cast<uint64_t>(4 + 2 * row * 4);
+    for (const int64_t k : {0, 1, 4}) {
+      cases.push_back({"vmvx.mmt4d", {0, 32, 0, 64, 1, row, 2, 3, k, 2, n0, 4, 0x1}, 4, end});
+      cases.push_back({"vmvx.mmt4d", {0, 32, 0, 64, 1, row, 2, 3, k, 2, n0, 4, 0x402}, 4, end});
+    }
+    cases.push_back({"vmvx.mmt4d", {0, 32, 0, 64, 1, row, 2, 3, 4, 2, n0, 0, 0x1}, 4, end});
+    cases.push_back({"vmvx.mmt4d", {0, 32, 0, 64, 1, row, 2, 3, 4, 2, n0, 4, 0x101}});
+    cases.push_back({"vmvx.mmt4d", {0, 32, 0, 64, 1, row + 1, 2, 3, 4, 2, n0, 4, 0x1}});
+  }
+  // in, out: offset, strides; sizes; tiles; the padding; flags.
+  for (const int64_t type : {1, 2, 3})
+    for (const int64_t transposed : {0, 0x100, 0x200, 0x300}) {
+      const uint64_t bytes = type == 2 ? 1 : 4;
+      const int64_t flags = type | transposed;
+      cases.push_back(
+          {"vmvx.pack", {0, 9, 1, 3, 36, 12, 7, 7, 3, 3, 4, 3, 5, flags}, 3 * bytes, 111 * bytes});
+      cases.push_back({"vmvx.pack", {0, 9, 1, 3, 37, 12, 7, 7, 3, 3, 4, 3, 5, flags}});
+      if (type == 2) continue;
+      cases.push_back({"vmvx.unpack", {0, 36, 12, 3, 7, 1, 3, 3, 4, 3, 7, 7, flags}, 12, 12 + 49 * 4});
+      cases.push_back({"vmvx.unpack", {0, 36, 12, 3, 8, 1, 3, 3, 4, 3, 7, 7, flags}});
+    }
+  for (const Case& each : cases) {
+    const std::string shown = each.name + testing::PrintToString(each.integers);
+    const Integers integers(each.integers.begin(), each.integers.end());
+    const std::optional<vm::CallWrites> written = writes_of(each.name, integers);
+    EXPECT_EQ(written.has_value(), each.end != 0) << shown;
+    if (!written) continue;
+    EXPECT_EQ(written->begin, each.begin) << shown;
+    EXPECT_EQ(written->end, each.end) << shown;
+    std::vector<std::vector<uint8_t>> outs;
+    for (const uint8_t before : {0x5A, 0xC3}) {
+      const std::string_view convention = *convention_of(each.name);
+      const std::string_view parameters = convention.substr(1, convention.find('_') - 1);
+      std::vector<Argument> arguments;
+      std::vector<Buffer*> buffers;
+      size_t at = 0;
+      for (const char kind : parameters) {
+        if (kind == 'r') {
+          buffers.push_back(buffer(kBytes));
+          std::ranges::fill(bytes_.back(), uint8_t{0x11});  // no divisor of 0
+          arguments.emplace_back(static_cast<Object*>(buffers.back()));
+        } else if (kind == 'I') {
+          arguments.emplace_back(int64_t{each.integers[at++]});
+        } else {
+          arguments.emplace_back(static_cast<int32_t>(each.integers[at++]));
+        }
+      }
+      EXPECT_EQ(written->ref + 1, buffers.size()) << "outputs are last";
+      std::ranges::fill(bytes_.back(), before);
+      const Status status = call(each.name.substr(5), arguments);
+      EXPECT_TRUE(status.ok()) << shown << status.text();
+      std::vector<uint8_t> out = bytes_.back();
+      for (size_t i = 0; i < kBytes; ++i)
+        if (i < each.begin || i >= each.end) {
+          EXPECT_EQ(out[i], before) << shown << " at " << i;
+        }
+      outs.emplace_back(out.begin() + static_cast<ptrdiff_t>(each.begin),
+                        out.begin() + static_cast<ptrdiff_t>(each.end));
+    }
+    EXPECT_EQ(outs[0], outs[1]) << shown;
+  }
+}
+
+TEST(VmvxWrites, AreUnknownForWhatIsNotKnownOrNotPossible) {
+  const Integers add = {0, 5, 1, 3, 5, 1, 2, 5, 1, 4, 5};
+  EXPECT_TRUE(writes_of("vmvx.add.2d.f32", add));
+  for (const size_t unknown : {6, 7, 8, 9, 10}) {
+    Integers integers = add;
+    integers[unknown] = std::nullopt;
+    EXPECT_FALSE(writes_of("vmvx.add.2d.f32", integers)) << unknown;
+  }
+  for (const int64_t value : {int64_t{-1}, int64_t{1} << 32, INT64_MIN, INT64_MAX})
+    for (const size_t place : {6, 7, 9, 10}) {
+      Integers integers = add;
+      integers[place] = value;
+      EXPECT_FALSE(writes_of("vmvx.add.2d.f32", integers)) << place << " is " << value;
+    }
+  EXPECT_FALSE(writes_of("vmvx.nothing", add));
+  EXPECT_FALSE(writes_of("hal.add.2d.f32", add));
+  EXPECT_FALSE(writes_of("vmvx.add.2d.f32", std::span(add).first(10)));
+  EXPECT_FALSE(writes_of("vmvx.query_tile_sizes.2d", Integers{4, 4, 0x101}));
+  EXPECT_FALSE(writes_of("vmvx.pack", Integers{0, 9, 1, 3, 36, 12, 7, 7, 3, 3, 4, 3, 5, 0x7}))
+      << "no such type";
+  EXPECT_FALSE(writes_of("vmvx.pack", Integers{0, 9, 1, 3, 36, 12, 7, 7, 3, 3, 4, 3, 5, std::nullopt}));
+  EXPECT_FALSE(writes_of("vmvx.mmt4d", Integers{0, 32, 0, 64, 1, 48, 2, 3, 4, 2, 8, 4, std::nullopt}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "flags.h"
 #include "flush_denormals.h"
 #include "pieces.h"
 #include "vm/native/bind.h"
@@ -172,20 +173,10 @@ Result<> fill(const State& state, uint32_t value, Buffer& out, uint64_t out_offs
                    });
 }
 
-// ---- Matrix products. The values of the flags are those of exec-vmvx.md, 5.5.
+// ---- Matrix products
 
-constexpr uint32_t kTypeMask = 0xFF;
-constexpr uint32_t kAccumulate = 0x100;
-constexpr uint32_t kSkipRounding = 0x400;
 constexpr uint64_t kMaxTiles = INT32_MAX;
 constexpr uint32_t kMaxTileSize = UINT16_MAX;
-
-struct ProductType {
-  uint32_t flag;
-  Mmt4dType type;
-  uint64_t operand_size, result_size;  // bytes per element
-};
-constexpr ProductType kProductTypes[] = {{1, Mmt4dType::f32f32f32, 4, 4}, {2, Mmt4dType::s8s8s32, 1, 4}};
 
 Result<> mmt4d(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lhs_stride, Buffer& rhs,
                uint64_t rhs_offset, uint64_t rhs_stride, Buffer& out, uint64_t out_offset,
@@ -275,23 +266,13 @@ Result<std::tuple<int64_t, int64_t>> query_tile_sizes(const State& state, int64_
 
 // ---- Tiles
 
-constexpr uint32_t kInnerTransposed = 0x100;
-constexpr uint32_t kOuterTransposed = 0x200;
-
-// Log2 of an element's size in bytes, by the type in the flags.
+// By the type in the flags.
 Result<size_t> element_size_log2(const char* name, uint32_t flags, bool also_i8) {
-  switch (flags & kTypeMask) {
-    case 1:
-    case 3:
-      return 2;
-    case 2:
-      if (also_i8) return 0;
-      [[fallthrough]];
-    default:
-      return fail(Code::INVALID_ARGUMENT,
-                  "elements to {} are of type {:#x}; expected {} in the low bits of flags {:#x}", name,
-                  flags & kTypeMask, also_i8 ? "1 (f32), 2 (i8) or 3 (i32)" : "1 (f32) or 3 (i32)", flags);
-  }
+  const std::optional<size_t> log2 = vmvx::element_size_log2(flags);
+  if (log2 && (also_i8 || *log2 != 0)) return *log2;
+  return fail(Code::INVALID_ARGUMENT,
+              "elements to {} are of type {:#x}; expected {} in the low bits of flags {:#x}", name,
+              flags & kTypeMask, also_i8 ? "1 (f32), 2 (i8) or 3 (i32)" : "1 (f32) or 3 (i32)", flags);
 }
 
 // Checks that the tiles hold the whole matrix. Tiles are dense, whatever their stride is. Null if there are
@@ -454,38 +435,15 @@ Ref<vm::NativeModule> create_module(const Kernels& kernels) {
 }
 
 bool has_function(std::string_view name, std::string_view convention) {
-  if (!name.starts_with(kName) || !name.substr(kName.size()).starts_with('.')) return false;
-  name.remove_prefix(kName.size() + 1);
-  return std::ranges::any_of(kFunctions, [&](const vm::NativeExport& function) {
-    return name == function.name && (convention.empty() || convention == function.convention);
-  });
+  const std::optional<std::string_view> own = convention_of(name);
+  return own && (convention.empty() || convention == *own);
 }
 
-std::optional<uint64_t> operations_of(std::string_view name,
-                                      std::span<const std::optional<int64_t>> integers) {
-  const auto product_of = [&](size_t first, size_t count, uint64_t each) -> std::optional<uint64_t> {
-    if (first + count > integers.size()) return std::nullopt;
-    uint64_t product = each;
-    for (const std::optional<int64_t>& size : integers.subspan(first, count))
-      if (!size || *size < 0 || __builtin_mul_overflow(product, static_cast<uint64_t>(*size), &product))
-        return std::nullopt;
-    return product;
-  };
-  if (name == "vmvx.mmt4d") {  // offsets and strides; m, n, k, m0, n0, k0; flags
-    constexpr size_t kSizes = 6;
-    const std::optional<uint64_t> operations = product_of(kSizes, 6, 2);
-    if (!operations || integers.size() != kSizes + 7 || !integers.back()) return std::nullopt;
-    const auto type = std::ranges::find(kProductTypes, static_cast<uint32_t>(*integers.back()) & kTypeMask,
-                                        &ProductType::flag);
-    if (type == std::end(kProductTypes)) return std::nullopt;
-    return type->type == Mmt4dType::s8s8s32 ? 0 : *operations;
-  }
-  if (!has_function(name, "")) return std::nullopt;
-  if (!name.ends_with(".2d.f32")) return 0;
-  if (name == "vmvx.abs.2d.f32" || name == "vmvx.neg.2d.f32" || name == "vmvx.ceil.2d.f32" ||
-      name == "vmvx.floor.2d.f32")
-    return 0;
-  return integers.size() < 2 ? std::nullopt : product_of(integers.size() - 2, 2, 1);  // the sizes are last
+std::optional<std::string_view> convention_of(std::string_view name) {
+  if (!name.starts_with(kName) || !name.substr(kName.size()).starts_with('.')) return std::nullopt;
+  name.remove_prefix(kName.size() + 1);
+  const auto* const function = std::ranges::find(kFunctions, name, &vm::NativeExport::name);
+  return function == std::end(kFunctions) ? std::nullopt : std::optional(function->convention);
 }
 
 }  // namespace halyard::local::vmvx

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "kernels.h"
@@ -24,9 +23,7 @@ Ref<vm::NativeModule> create_module(const Kernels& kernels);
 // Whether the module has a function with this name ("vmvx.pack") and calling convention ("": any).
 bool has_function(std::string_view name, std::string_view convention);
 
-// The float operations of a call, which follow from its integer arguments (in order; absent: unknown). Absent
-// if they are not known.
-std::optional<uint64_t> operations_of(std::string_view name,
-                                      std::span<const std::optional<int64_t>> integers);
+// The calling convention of the function with this name; absent if there is none.
+std::optional<std::string_view> convention_of(std::string_view name);
 
 }  // namespace halyard::local::vmvx

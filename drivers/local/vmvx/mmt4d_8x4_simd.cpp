@@ -15,6 +15,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "scalar.h"
 #include "simd.h"
@@ -48,6 +49,7 @@ struct Block {
   uint64_t steps;      // tiles of k
   bool accumulate;
   const int32_t* excess;  // of each row; only of S8 with VNNI
+  uint8_t* panel;         // of the first group; only of F32ToPanel
 };
 
 // ---- The rows of an output tile, as vectors
@@ -104,7 +106,8 @@ struct F32 {
   using Columns = VF32[kVectors][kUnits];
   // Transposing within blocks of 16 bytes is faster than transposing fully. The columns are then in another
   // order: column p is in lane p % kBlocks * 4 + p / kBlocks.
-  static HWY_INLINE void load(const uint8_t* const* tiles, size_t at, Columns& columns) {
+  static HWY_INLINE void load(const Block&, size_t, const uint8_t* const* tiles, size_t at,
+                              Columns& columns) {
     VMVX_UNROLL for (size_t v = 0; v < kVectors; ++v) {
       VMVX_UNROLL for (size_t i = 0; i < 4; ++i) {
         const size_t byte = (v * 4 + i) * kLanes * 4;
@@ -165,23 +168,31 @@ struct F32Panel : F32 {
   template <size_t>
   static constexpr bool kPrefetches = false;
   static constexpr size_t kStep = kTiles * kRhs;
+  static constexpr size_t kBytes = kBlock * kStep;  // of a panel
 
   using Columns = const float*;
-  static HWY_INLINE void load(const uint8_t* const* tiles, size_t at, Columns& columns) {
+  static HWY_INLINE void load(const Block&, size_t, const uint8_t* const* tiles, size_t at,
+                              Columns& columns) {
     columns = reinterpret_cast<const float*>(tiles[0] + at / kRhs * kStep);
   }
   static HWY_INLINE VF32 column(Columns columns, size_t unit, size_t v) {
     return hn::Load(f32s, columns + (unit * kVectors + v) * kLanes);
   }
-  static void pack(const uint8_t* const* tiles, uint64_t steps, uint8_t* panel) {
-    for (uint64_t step = 0; step < steps; ++step, panel += kStep) {
-      F32::Columns columns;
-      F32::load(tiles, step * kRhs, columns);
-      VMVX_UNROLL for (size_t unit = 0; unit < kUnits; ++unit) VMVX_UNROLL for (size_t v = 0; v < kVectors;
-                                                                                ++v)
-          hn::Store(columns[v][unit], f32s, reinterpret_cast<float*>(panel) + (unit * kVectors + v) * kLanes);
-    }
+};
+
+// Writes the panels while it multiplies the first rows. The columns of one group at a time are in registers.
+struct F32ToPanel : F32Panel {
+  static constexpr bool kGroupByGroup = true;
+
+  using Columns = F32::Columns;
+  static HWY_INLINE void load(const Block& block, size_t group, const uint8_t* const* tiles, size_t at,
+                              Columns& columns) {
+    F32::load(block, group, tiles, at, columns);
+    auto* const panel = reinterpret_cast<float*>(block.panel + group * kBytes + at / kRhs * kStep);
+    VMVX_UNROLL for (size_t unit = 0; unit < kUnits; ++unit) VMVX_UNROLL for (size_t v = 0; v < kVectors; ++v)
+        hn::Store(columns[v][unit], f32s, panel + (unit * kVectors + v) * kLanes);
   }
+  static HWY_INLINE VF32 column(const Columns& columns, size_t unit, size_t v) { return columns[v][unit]; }
 };
 
 #if HWY_TARGET == HWY_AVX3_DL
@@ -203,7 +214,8 @@ struct S8 {
   static constexpr bool kPrefetches = true;
 
   using Columns = VI32;
-  static HWY_INLINE void load(const uint8_t* const* tiles, size_t at, Columns& columns) {
+  static HWY_INLINE void load(const Block&, size_t, const uint8_t* const* tiles, size_t at,
+                              Columns& columns) {
     const VI32 units = load_columns(i32s, reinterpret_cast<const int32_t*>(tiles[0] + at),
                                     reinterpret_cast<const int32_t*>(tiles[1] + at));
     columns = hn::Xor(units, VI32{_mm512_set1_epi8(-128)});
@@ -308,7 +320,8 @@ struct S8 {
   }
 #endif
   using Columns = Operand[kVectors];
-  static HWY_INLINE void load(const uint8_t* const* tiles, size_t at, Columns& columns) {
+  static HWY_INLINE void load(const Block&, size_t, const uint8_t* const* tiles, size_t at,
+                              Columns& columns) {
     VMVX_UNROLL for (size_t v = 0; v < kVectors; ++v) columns[v] =
         load_operand(tiles[0] + at + v * kLanes * 2);
   }
@@ -366,7 +379,7 @@ HWY_INLINE void multiply(const Block& block, const uint8_t* const* tiles, uint8_
     if constexpr (Policy::kGroupByGroup) {
       VMVX_UNROLL for (size_t group = 0; group < kGroups; ++group) {
         typename Policy::Columns columns;
-        Policy::load(tiles + group * Policy::kTiles, rhs_at, columns);
+        Policy::load(block, group, tiles + group * Policy::kTiles, rhs_at, columns);
         VMVX_UNROLL for (size_t unit = 0; unit < Policy::kUnits; ++unit)
             VMVX_UNROLL for (size_t row = 0; row < kRows; ++row) {
           const auto element = Policy::lhs(lhs + row * Policy::kLhs, unit);
@@ -379,7 +392,7 @@ HWY_INLINE void multiply(const Block& block, const uint8_t* const* tiles, uint8_
     } else {
       typename Policy::Columns columns[kGroups];
       VMVX_UNROLL for (size_t group = 0; group < kGroups; ++group)
-          Policy::load(tiles + group * Policy::kTiles, rhs_at, columns[group]);
+          Policy::load(block, group, tiles + group * Policy::kTiles, rhs_at, columns[group]);
       VMVX_UNROLL for (size_t unit = 0; unit < Policy::kUnits; ++unit)
           VMVX_UNROLL for (size_t row = 0; row < kRows; ++row) {
         const auto element = Policy::lhs(lhs + row * Policy::kLhs, unit);
@@ -444,34 +457,27 @@ void multiply_rows(Block block, const TileRange& range) {
   }
 }
 
+template <class Policy, size_t kRows>
+void pass_rows(Block& block, TileRange& range, uint32_t& rows) {
+  block.lhs += kRows * Policy::kRhs / 8;
+  range.out += kRows * kRow;
+  rows -= kRows;
+}
+
 template <class Policy, size_t kRows = Policy::kMostRows>
 void multiply_tile(Block block, TileRange range, uint32_t rows) {
-  for (; rows >= kRows; rows -= kRows) {
+  for (; rows >= kRows; pass_rows<Policy, kRows>(block, range, rows))
     multiply_rows<Policy, kRows>(block, range);
-    block.lhs += kRows * Policy::kRhs / 8;
-    range.out += kRows * kRow;
-  }
   if constexpr (kRows > Policy::kLeastRows) multiply_tile<Policy, kRows / 2>(block, range, rows);
 }
 
-template <class Policy>
-constexpr bool kPacks = requires { Policy::pack; };
-
-// Replaces the tiles by a panel for each group.
-template <class Policy>
-void pack(TileRange& range, uint64_t steps, uint8_t* panel) {
-  constexpr size_t kTile = Policy::kBlock * Policy::kRhs;
-  for (uint64_t tile = 0; tile < range.count; tile += Policy::kTiles)
-    Policy::pack(Tiles<Policy::kTiles>(range, tile, nullptr).rhs, steps, panel + tile * kTile);
-  range.rhs = panel;
-  range.rhs_tile = kTile;
-}
-
-template <class Policy>
+// `First` multiplies the first rows, and may write the panels that Policy reads for the others.
+template <class Policy, class First = Policy>
 void multiply_all(const Mmt4d& operands) {
   if (operands.k == 0) return scalar::kMmt4d[static_cast<size_t>(Policy::kType)](operands);
   constexpr size_t kElement = Policy::kRhs / 32;
-  constexpr size_t kPanel = kPacks<Policy> ? Policy::kBlockTiles * Policy::kBlock * Policy::kRhs : 1;
+  constexpr bool kHasPanels = !std::is_same_v<Policy, First>;
+  constexpr size_t kPanel = kHasPanels ? Policy::kBlockTiles * Policy::kBlock * Policy::kRhs : 1;
   HWY_ALIGN uint8_t panel[kPanel];
   const size_t lhs_step = operands.m0 * Policy::kRhs / 8;
   for (uint64_t k = 0; k < operands.k; k += Policy::kBlock) {
@@ -479,18 +485,25 @@ void multiply_all(const Mmt4d& operands) {
                    .lhs_step = lhs_step,
                    .steps = std::min(Policy::kBlock, operands.k - k),
                    .accumulate = operands.accumulate || k != 0,
-                   .excess = nullptr};
+                   .excess = nullptr,
+                   .panel = panel};
     for (uint64_t j = 0; j < operands.n; j += Policy::kBlockTiles) {
       TileRange range = {.rhs = operands.rhs + j * operands.rhs_stride * kElement + k * Policy::kRhs,
                          .rhs_tile = operands.rhs_stride * kElement,
                          .out_tile = operands.m0 * kRow,
                          .out = nullptr,
                          .count = std::min(Policy::kBlockTiles, operands.n - j)};
-      if constexpr (kPacks<Policy>) pack<Policy>(range, block.steps, panel);
       for (uint64_t i = 0; i < operands.m; ++i) {
         block.lhs = operands.lhs + i * operands.lhs_stride * kElement + k * lhs_step;
         range.out = operands.out + i * operands.out_stride * 4 + j * range.out_tile;
-        multiply_tile<Policy>(block, range, operands.m0);
+        uint32_t rows = operands.m0;
+        if (kHasPanels && i == 0) {
+          multiply_rows<First, First::kMostRows>(block, range);
+          pass_rows<First, First::kMostRows>(block, range, rows);
+          range.rhs = panel;
+          range.rhs_tile = Policy::kBlock * Policy::kRhs;
+        }
+        multiply_tile<Policy>(block, range, rows);
       }
     }
   }
@@ -498,7 +511,7 @@ void multiply_all(const Mmt4d& operands) {
 
 void mmt4d_f32(const Mmt4d& operands) {
   const bool many = operands.m * operands.m0 >= kManyRows && operands.m0 % F32Panel::kMostRows == 0;
-  many ? multiply_all<F32Panel>(operands) : multiply_all<F32>(operands);
+  many ? multiply_all<F32Panel, F32ToPanel>(operands) : multiply_all<F32>(operands);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ CodeStore::CodeStore(BytecodeModule& module, const LoadOptions& options)
       count_(module.functions().size()),
       fuse_(options.fuse),
       fast_math_(options.fast_math),
+      call_writes_(options.call_writes),
       compiler_(options.compiler),
       queue_(options.queue),
       sampling_(options.queue ? options.queue->sampling() : Sampling()),
@@ -58,7 +59,8 @@ Result<> CodeStore::verify_all(const uint32_t* stop) {
 Result<std::unique_ptr<const FunctionCode>> CodeStore::decode(uint32_t function) {
   if (compiler_) {
     std::unique_ptr<FunctionCode> code =
-        HALYARD_TRY(decode_function(module_, function, {.fuse = false, .entries = Entries::calls}));
+        HALYARD_TRY(decode_function(module_, function,
+                                    {.fuse = false, .entries = Entries::calls, .call_writes = call_writes_}));
     if (Result<CompiledFunction> compiled = run_compiler(*compiler_, *code)) {
       code->compiled = *std::move(compiled);
       return code;
@@ -104,7 +106,10 @@ void CodeStore::compile(uint32_t function, bool for_loops) noexcept try {
 bool CodeStore::compile(uint32_t function, bool for_loops, bool cached_only) {
   Result<std::unique_ptr<FunctionCode>> decoded =
       decode_function(module_, function,
-                      {.fuse = false, .entries = for_loops ? Entries::loops : Entries::calls, .tiers = true});
+                      {.fuse = false,
+                       .entries = for_loops ? Entries::loops : Entries::calls,
+                       .tiers = true,
+                       .call_writes = call_writes_});
   // Without either, entering and leaving compiled code around each call would cost more than it saves.
   if (!decoded) return false;
   if (!(*decoded)->has_compiled_loop && !calls_itself(**decoded)) {

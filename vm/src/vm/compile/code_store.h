@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/tracer.h"
 #include "vm/compile/compile_queue.h"
+#include "vm/decode/call_writes.h"
 
 namespace halyard::vm {
 
@@ -34,6 +35,7 @@ struct LoadOptions {
   Ref<Tracer> tracer = {};  // records compilation; may be null
   // A stop word (base/work_scope.h), checked between functions that are verified eagerly; may be null.
   const uint32_t* stop = nullptr;
+  CallWritesOf call_writes = nullptr;  // of the module's imports
 };
 
 class CodeStore final : public Compilable {
@@ -94,6 +96,7 @@ class CodeStore final : public Compilable {
   const size_t count_;  // of functions
   const bool fuse_;
   const bool fast_math_;
+  const CallWritesOf call_writes_;
   const Compiler* const compiler_;
   const std::weak_ptr<CompileQueue> queue_;
   const Sampling sampling_;

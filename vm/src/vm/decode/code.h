@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "vm/decode/call_writes.h"
 #include "vm/decode/compiled_function.h"
 #include "vm/format/opcodes.h"
 
@@ -216,6 +217,7 @@ struct DecodeOptions {
   bool fuse = true;                 // off: decode instructions one by one, for compilers and tests
   Entries entries = Entries::none;  // for a compiler; requires `fuse` to be off
   bool tiers = false;  // give all versions of the function one frame layout, and record TierNotes
+  CallWritesOf call_writes = nullptr;
 };
 // The function must have passed the verifier.
 Result<std::unique_ptr<FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,

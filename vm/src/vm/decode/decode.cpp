@@ -53,6 +53,7 @@ class Decoder {
         fuse_(options.fuse),
         entries_(options.entries),
         tiers_(options.tiers),
+        call_writes_(options.call_writes),
         code_(code) {
     code_.module = &module;
     code_.function = function;
@@ -79,7 +80,8 @@ class Decoder {
     resolve();
     const std::span<Word> words = build_.finish(code_);
     if (entries_ != Entries::none)
-      for (const uint32_t at : find_filled_buffers(words, code_.lists, code_.ref_slots))
+      for (const uint32_t at :
+           find_filled_buffers(words, code_.lists, code_.ref_slots, {module_.imports(), call_writes_}))
         words[at].c |= kFilledBit;
     if (tiers_) note_tiers();
     return {};
@@ -758,6 +760,7 @@ class Decoder {
   const bool fuse_;
   const Entries entries_;
   const bool tiers_;
+  const CallWritesOf call_writes_;
   bool is_resumed_ = false;   // some block can be the continuation of a suspended call
   bool wants_entry_ = false;  // emit an entry before the next instruction that the compiler supports
   uint16_t entry_count_ = 0;

@@ -1,6 +1,6 @@
 // A buffer is filled by a store in a perfect nest of counting loops, whose index is a sum of counters times
-// constants that takes every value. All paths from the allocation to an instruction that may read the buffer
-// leave the nest at its end.
+// constants that takes every value, or by a call with constant sizes. All paths from the allocation to an
+// instruction that may read the buffer leave the nest at its end, or pass the call.
 #include "vm/decode/filled_buffers.h"
 
 #include <algorithm>
@@ -46,8 +46,8 @@ struct Affine {
 
 class Finder {
  public:
-  Finder(std::span<const Word> words, std::span<const uint16_t> lists, uint32_t refs)
-      : words_(words), lists_(lists), refs_(refs), previous_(words.size()) {
+  Finder(std::span<const Word> words, std::span<const uint16_t> lists, uint32_t refs, const KnownCalls& calls)
+      : words_(words), lists_(lists), refs_(refs), calls_(calls), previous_(words.size()) {
     for (uint32_t at = 0; at < words.size(); at += word_count(words[at])) {
       starts_.push_back(at);
       for_each_successor(words, at, [&](uint32_t to) { previous_[to].push_back(at); });
@@ -61,9 +61,15 @@ class Finder {
     const uint32_t ref = words_[allocation].c;
     if (!bytes || *bytes >= kLargest) return false;
     return std::ranges::any_of(starts_, [&](uint32_t at) {
+      if (is(at, DecodedOp::call_import))
+        return writes_all(at, ref, *bytes) &&
+               is_passed_before_reads(allocation, ref, [&](uint32_t, uint32_t to) { return to == at; });
       const uint32_t size = stored_bytes(words_[at]);
-      return size != 0 && words_[at].a == ref && examined_++ < kMaxStores && find_nest(at, allocation) &&
-             covers(at, size, *bytes) && is_passed_before_reads(allocation, ref);
+      if (size == 0 || words_[at].a != ref || examined_++ >= kMaxStores) return false;
+      return find_nest(at, allocation) && covers(at, size, *bytes) &&
+             is_passed_before_reads(allocation, ref, [&](uint32_t from, uint32_t to) {
+               return from == branch_of(nest_.front()) && !nest_.front().contains(to);
+             });
     });
   }
 
@@ -108,6 +114,10 @@ class Finder {
   // The words that may have set the pair when control reaches `at`, in ascending order. None if the pair may
   // have its value of the function's beginning, or one of a call.
   std::vector<uint32_t> writes_before(uint32_t at, uint32_t pair) const {
+    return writes_before(at, pair, pair + 1);
+  }
+  // The same for the slots from `first` to `last`.
+  std::vector<uint32_t> writes_before(uint32_t at, uint32_t first, uint32_t last) const {
     std::vector<bool> seen(words_.size());
     std::vector<uint32_t> open = {at}, found;
     while (!open.empty()) {
@@ -118,7 +128,7 @@ class Finder {
         if (seen[before]) continue;
         seen[before] = true;
         if (may_write_any(before)) return {};
-        if (writes(before, pair) || writes(before, pair + 1))
+        if (writes(before, first) || writes(before, last))
           found.push_back(before);
         else
           open.push_back(before);
@@ -303,11 +313,59 @@ class Finder {
     return covered * size >= bytes;
   }
 
-  // Whether nothing may read the buffer before the nest ends.
-  bool is_passed_before_reads(uint32_t allocation, uint32_t ref) const {
-    const CountingLoop& outermost = nest_.front();
+  // ---- calls
+
+  // Whether the call fills the buffer of so many bytes in the register, which is one of its arguments.
+  bool writes_all(uint32_t call, uint32_t ref, uint64_t bytes) {
+    const CallSite& site = call_site(&words_[call]);
+    const std::span<const uint16_t> arguments = lists_.subspan(site.bare_arguments, site.argument_count);
+    const Import& import = calls_.imports[site.function];
+    if (!calls_.writes || std::ranges::count(arguments, ref | kRefBit) != 1 ||
+        arguments.size() >= import.convention.size() || examined_++ >= kMaxStores)
+      return false;
+    size_t position = 0, refs = 0;  // of the buffer among the refs
+    std::vector<std::optional<int64_t>> integers;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i] == (ref | kRefBit)) position = refs;
+      switch (import.convention[1 + i]) {
+        case 'r':
+          ++refs;
+          break;
+        case 'i':
+          integers.push_back(single(call, arguments[i]));
+          break;
+        case 'I':
+          integers.push_back(constant(call, arguments[i]));
+          break;
+        default:
+          return false;
+      }
+    }
+    const std::optional<CallWrites> written = calls_.writes(import.name, integers);
+    return written && written->ref == position && written->begin == 0 && written->end >= bytes;
+  }
+  // The value of the slot when control reaches the call, if it is constant.
+  std::optional<int64_t> single(uint32_t call, uint32_t slot) const {
+    const std::vector<uint32_t> set = writes_before(call, slot, slot);
+    if (set.size() != 1) return std::nullopt;
+    const Word* const word = &words_[set.front()];
+    if (is(set.front(), Op::const_i32_zero)) return 0;
+    if (is(set.front(), Op::const_i32)) return static_cast<int32_t>(word->wide());
+    return std::nullopt;
+  }
+
+  // Whether each path from the allocation has an edge that `is_end` accepts before anything may read the
+  // buffer.
+  template <typename IsEnd>
+  bool is_passed_before_reads(uint32_t allocation, uint32_t ref, IsEnd is_end) const {
     std::vector<bool> seen(words_.size());
-    std::vector<uint32_t> open = {allocation + word_count(words_[allocation])};
+    std::vector<uint32_t> open;
+    const auto follow = [&](uint32_t from) {
+      for_each_successor(words_, from, [&](uint32_t to) {
+        if (!is_end(from, to)) open.push_back(to);
+      });
+    };
+    follow(allocation);
     while (!open.empty()) {
       const uint32_t at = open.back();
       open.pop_back();
@@ -321,10 +379,7 @@ class Finder {
         is_kept &= use == RefUse::reads || use == RefUse::writes || use == RefUse::looks;
       });
       if (is_read) return false;
-      if (!is_kept) continue;
-      for_each_successor(words_, at, [&](uint32_t to) {
-        if (at != branch_of(outermost) || outermost.contains(to)) open.push_back(to);
-      });
+      if (is_kept) follow(at);
     }
     return true;
   }
@@ -332,6 +387,7 @@ class Finder {
   std::span<const Word> words_;
   std::span<const uint16_t> lists_;
   uint32_t refs_;
+  const KnownCalls calls_;
   std::vector<uint32_t> starts_;  // first words of instructions
   std::vector<std::vector<uint32_t>> previous_;
   std::vector<CountingLoop> nest_;  // of the store that is examined, from the outermost loop on
@@ -342,12 +398,12 @@ class Finder {
 }  // namespace
 
 std::vector<uint32_t> find_filled_buffers(std::span<const Word> words, std::span<const uint16_t> lists,
-                                          uint32_t ref_slots) {
+                                          uint32_t ref_slots, const KnownCalls& calls) {
   std::vector<uint32_t> allocations;
   for (uint32_t at = 0; at < words.size(); at += word_count(words[at]))
     if (words[at].op == static_cast<uint16_t>(Op::buffer_alloc)) allocations.push_back(at);
   if (allocations.empty()) return {};
-  Finder finder(words, lists, ref_slots);
+  Finder finder(words, lists, ref_slots, calls);
   std::erase_if(allocations, [&](uint32_t at) { return !finder.is_filled(at); });
   return allocations;
 }
