@@ -141,6 +141,28 @@ TEST(Opcodes, TraitsAgreeWithOperands) {
   }
 }
 
+TEST(Opcodes, ElementsAgreeWithMnemonics) {
+  size_t count = 0;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const OpInfo& row = kOps[i];
+    std::string_view name = row.mnemonic();
+    Elements expected;
+    for (const auto& [prefix, access] :
+         {std::pair("buffer.load.", ElementAccess::load), std::pair("buffer.store.", ElementAccess::store),
+          std::pair("buffer.fill.", ElementAccess::fill)}) {
+      if (!name.starts_with(prefix)) continue;
+      name.remove_prefix(std::string_view(prefix).size() + 1);  // and the kind of number
+      expected = {access, static_cast<uint8_t>(std::stoi(std::string(name)) / 8)};
+      EXPECT_EQ(row.operands[0].bank, Bank::ref) << row.mnemonic();
+      ++count;
+    }
+    const Elements found = elements_of(static_cast<Op>(i));
+    EXPECT_EQ(found.access, expected.access) << row.mnemonic();
+    EXPECT_EQ(found.bytes, expected.bytes) << row.mnemonic();
+  }
+  EXPECT_EQ(count, 20u);
+}
+
 // An instruction with the shortest operands.
 std::vector<uint8_t> shortest(const OpInfo& op) {
   CodeBuilder code;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "vm/format/bytecode_reader.h"
+#include "vm/format/opcode_traits.h"
 #include "vm/module/calling_convention.h"
 
 namespace halyard::analysis {
@@ -538,32 +539,24 @@ bool Machine::access_bytes(Frame& frame, const vm::Instruction& at) {
     registers.write64(operands[1].reg, bytes ? bytes->length : unknown(frame, at, "the length of a buffer"));
     return true;
   }
-  if (!name.starts_with("buffer.load")) return false;
+  if (vm::elements_of(at.op).access != vm::ElementAccess::load) return false;
   const Bank bank = vm::info(at.op).operands[2].bank;
   const auto index = registers.read64(operands[1].reg).constant();
   const std::string_view constant = program_.constant_text(registers.peek(operands[0].reg));
-  struct Load {
-    Op op;
-    uint32_t size;
-    bool is_signed;
-  };
-  constexpr Load kLoads[] = {{Op::buffer_load_i8_u, 1, false},  {Op::buffer_load_i8_s, 1, true},
-                             {Op::buffer_load_i16_u, 2, false}, {Op::buffer_load_i16_s, 2, true},
-                             {Op::buffer_load_i32, 4, true},    {Op::buffer_load_i64, 8, true}};
-  const auto* load = std::ranges::find(kLoads, at.op, &Load::op);
-  if (load == std::end(kLoads)) {
+  if (bank == Bank::f32 || bank == Bank::f64) {
     registers.write_unknown(vm::is_wide(bank), operands[2].reg);
     return true;
   }
-  if (!index || *index < 0 || static_cast<uint64_t>(*index) >= constant.size() / load->size) {
+  const uint32_t size = vm::elements_of(at.op).bytes;
+  if (!index || *index < 0 || static_cast<uint64_t>(*index) >= constant.size() / size) {
     registers.write(bank, operands[2].reg, unknown(frame, at, "an element of a buffer"));
     return true;
   }
   uint64_t bits = 0;
-  std::memcpy(&bits, constant.data() + static_cast<uint64_t>(*index) * load->size, load->size);
-  const uint32_t unused = 64 - 8 * load->size;
+  std::memcpy(&bits, constant.data() + static_cast<uint64_t>(*index) * size, size);
+  const uint32_t unused = 64 - 8 * size;
   const auto value =
-      load->is_signed ? static_cast<int64_t>(bits << unused) >> unused : static_cast<int64_t>(bits);
+      name.ends_with(".u") ? static_cast<int64_t>(bits) : static_cast<int64_t>(bits << unused) >> unused;
   registers.write(bank, operands[2].reg, value);
   return true;
 }

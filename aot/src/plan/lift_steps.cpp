@@ -5,6 +5,7 @@
 
 #include "aot/c_text.h"
 #include "plan/lifter.h"
+#include "vm/format/opcode_traits.h"
 #include "vm/module/calling_convention.h"
 
 namespace halyard::aot {
@@ -314,7 +315,8 @@ std::string Lifter::address(const Place& place, ValueId index, uint32_t width) {
 void Lifter::access(Context& context, State& state, size_t at, Nodes& out) {
   const vm::Instruction& instruction = context.body->flow().instruction(at);
   const vm::OpInfo& op = vm::info(instruction.op);
-  const bool stores = !op.operands[2].writes;
+  const auto [element_access, width] = vm::elements_of(instruction.op);
+  const bool stores = element_access == vm::ElementAccess::store;
   const Bank bank = op.operands[2].bank;
   const std::string_view form = form_of(instruction.op).text;
   const Object* const buffer = bytes(ref(context, state, instruction.operands[0].reg));
@@ -324,7 +326,6 @@ void Lifter::access(Context& context, State& state, size_t at, Nodes& out) {
   // "vm_element($v0, $1, 4)" is the address.
   const size_t begin = form.find("vm_element(");
   const size_t end = form.find(')', begin);
-  const auto width = static_cast<uint32_t>(form[end - 1] - '0');
   if (memories_[place.memory].is_read_only && stores)
     return give_up("the program writes to a buffer that is read-only");
   if (memories_[place.memory].kind == MemoryKind::constants) {
@@ -365,6 +366,22 @@ void Lifter::whole(Context& context, State& state, size_t at, Nodes& out) {
     return read(state, instruction.operands[i].reg, bank, out);
   };
   const auto object = [&](size_t i) { return ref(context, state, instruction.operands[i].reg); };
+  if (vm::elements_of(instruction.op).access == vm::ElementAccess::fill) {
+    const Object* const buffer = bytes(object(0));
+    if (buffer == nullptr) return;
+    const Place place = buffer->place;
+    if (memories_[place.memory].is_read_only)
+      return give_up("the program writes to a buffer that is read-only");
+    const uint32_t width = vm::elements_of(instruction.op).bytes;
+    const ValueId offset = number(1, Bank::i64);
+    const ValueId length = number(2, Bank::i64);
+    const Bank bank = vm::info(instruction.op).operands[3].bank;
+    const ValueId value = as(number(3, bank), vm::is_wide(bank) ? Bank::i64 : Bank::i32, out);
+    check_range(offset, length, place.length, width, out);
+    const ValueId first = operate(Op::mul_i64, Bank::i64, {offset, i64(width), kNoValue}, out);
+    const ValueId size = operate(Op::mul_i64, Bank::i64, {length, i64(width), kNoValue}, out);
+    return fill({place.memory, sum(place.offset, first, out), size}, value, width, out);
+  }
   switch (instruction.op) {
     case Op::buffer_alloc: {
       const ValueId length = number(0, Bank::i64);
@@ -406,31 +423,6 @@ void Lifter::whole(Context& context, State& state, size_t at, Nodes& out) {
       check_range(to_offset, length, to.length, 1, out);
       return copy({from.memory, sum(from.offset, from_offset, out), length},
                   {to.memory, sum(to.offset, to_offset, out), length}, out);
-    }
-    case Op::buffer_fill_i8:
-    case Op::buffer_fill_i16:
-    case Op::buffer_fill_i32:
-    case Op::buffer_fill_i64:
-    case Op::buffer_fill_f32:
-    case Op::buffer_fill_f64: {
-      const Object* const buffer = bytes(object(0));
-      if (buffer == nullptr) return;
-      const Place place = buffer->place;
-      if (memories_[place.memory].is_read_only)
-        return give_up("the program writes to a buffer that is read-only");
-      const std::string_view name = vm::info(instruction.op).mnemonic();
-      const uint32_t width = name.ends_with("8")    ? 1
-                             : name.ends_with("16") ? 2
-                             : name.ends_with("32") ? 4
-                                                    : 8;
-      const ValueId offset = number(1, Bank::i64);
-      const ValueId length = number(2, Bank::i64);
-      const Bank bank = vm::info(instruction.op).operands[3].bank;
-      const ValueId value = as(number(3, bank), vm::is_wide(bank) ? Bank::i64 : Bank::i32, out);
-      check_range(offset, length, place.length, width, out);
-      const ValueId first = operate(Op::mul_i64, Bank::i64, {offset, i64(width), kNoValue}, out);
-      const ValueId size = operate(Op::mul_i64, Bank::i64, {length, i64(width), kNoValue}, out);
-      return fill({place.memory, sum(place.offset, first, out), size}, value, width, out);
     }
     default:
       return give_up(fmt::format("instruction {} is not executed here", vm::info(instruction.op).mnemonic()));
@@ -612,12 +604,6 @@ void Lifter::step(Context& context, State& state, size_t at, Nodes& out) {
     case Op::buffer_alloc:
     case Op::buffer_length:
     case Op::buffer_copy:
-    case Op::buffer_fill_i8:
-    case Op::buffer_fill_i16:
-    case Op::buffer_fill_i32:
-    case Op::buffer_fill_i64:
-    case Op::buffer_fill_f32:
-    case Op::buffer_fill_f64:
       return whole(context, state, at, out);
     case Op::call:
     case Op::call_variadic:
@@ -625,8 +611,16 @@ void Lifter::step(Context& context, State& state, size_t at, Nodes& out) {
     default:
       break;
   }
+  switch (vm::elements_of(instruction.op).access) {
+    case vm::ElementAccess::load:
+    case vm::ElementAccess::store:
+      return access(context, state, at, out);
+    case vm::ElementAccess::fill:
+      return whole(context, state, at, out);
+    case vm::ElementAccess::none:
+      break;
+  }
   const Form& form = form_of(instruction.op);
-  if (form.text.find("vm_element(") != std::string_view::npos) return access(context, state, at, out);
   // Numbers of globals.
   const std::string_view name = op.mnemonic();
   if (name.starts_with("global.load.") || name.starts_with("global.store.")) {

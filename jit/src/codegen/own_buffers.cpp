@@ -240,7 +240,8 @@ void OwnBuffers::find_last_reads() {
   size_t examined = 0;
   for (const uint32_t at : starts_) {
     const Word& word = words_[at];
-    if (word.op >= vm::kOpCount || !vm::is_buffer_load(static_cast<Op>(word.op)) ||
+    if (word.op >= vm::kOpCount ||
+        vm::elements_of(static_cast<Op>(word.op)).access != vm::ElementAccess::load ||
         owners_[index(at, word.a)] != Owner::function)
       continue;
     if (++examined > kMaxLoads) return;

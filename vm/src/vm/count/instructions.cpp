@@ -196,40 +196,4 @@ uint64_t operations_of(Op op) {
   return std::ranges::find(kOne, op) != std::end(kOne) ? 1 : 0;
 }
 
-uint64_t element_size(Op op) {
-  switch (op) {
-    case Op::buffer_load_i8_u:
-    case Op::buffer_load_i8_s:
-    case Op::buffer_store_i8:
-    case Op::buffer_fill_i8:
-      return 1;
-    case Op::buffer_load_i16_u:
-    case Op::buffer_load_i16_s:
-    case Op::buffer_store_i16:
-    case Op::buffer_fill_i16:
-      return 2;
-    case Op::buffer_load_i32:
-    case Op::buffer_load_f32:
-    case Op::buffer_store_i32:
-    case Op::buffer_store_f32:
-    case Op::buffer_fill_i32:
-    case Op::buffer_fill_f32:
-      return 4;
-    case Op::buffer_load_i64:
-    case Op::buffer_load_f64:
-    case Op::buffer_store_i64:
-    case Op::buffer_store_f64:
-    case Op::buffer_fill_i64:
-    case Op::buffer_fill_f64:
-      return 8;
-    default:
-      return 0;
-  }
-}
-
-bool is_fill(Op op) {
-  return op == Op::buffer_fill_i8 || op == Op::buffer_fill_i16 || op == Op::buffer_fill_i32 ||
-         op == Op::buffer_fill_f32 || op == Op::buffer_fill_i64 || op == Op::buffer_fill_f64;
-}
-
 }  // namespace halyard::vm

@@ -1,4 +1,4 @@
-// What counting needs to know of single instructions: integer results, float operations, sizes of elements.
+// What counting needs to know of single instructions: integer results, float operations.
 #pragma once
 
 #include <array>
@@ -22,8 +22,5 @@ Bounds range_of_result(Op op, Bank bank);
 
 // Float operations of one execution.
 uint64_t operations_of(Op op);
-// The size in bytes of the elements that an instruction accesses; 0: it accesses no buffer by elements.
-uint64_t element_size(Op op);
-bool is_fill(Op op);
 
 }  // namespace halyard::vm

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vm/count/instructions.h"
+#include "vm/format/opcode_traits.h"
 
 namespace halyard::vm {
 
@@ -28,7 +29,7 @@ bool CountedSteps::step(uint32_t index, uint64_t& import_operations) {
   const Instruction& at = flow_.instruction(index);
   const OpInfo& op = info(at.op);
   if (has_trait(at.op, CALLS)) return call(at, import_operations);
-  if (element_size(at.op) != 0) return access(index, at);
+  if (elements_of(at.op).access != ElementAccess::none) return access(index, at);
   const auto operand = [&](size_t i) { return at.operands[i]; };
   switch (at.op) {
     case Op::list_get_ref: {
@@ -143,11 +144,11 @@ Scalar CountedSteps::in_bytes(const Scalar& elements, uint64_t size) {
 }
 
 bool CountedSteps::access(uint32_t index, const Instruction& at) {
-  const uint64_t size = element_size(at.op);
+  const uint64_t size = elements_of(at.op).bytes;
   const OpInfo& op = info(at.op);
   const CountedReference buffer = registers.reference(at.operands[0].reg);
   const Scalar offset = in_bytes(registers.wide(at.operands[1].reg), size);
-  if (is_fill(at.op)) {
+  if (elements_of(at.op).access == ElementAccess::fill) {
     const Scalar length = in_bytes(registers.wide(at.operands[2].reg), size);
     return range(index, at.operands[0].reg, offset, length, true);
   }
@@ -158,7 +159,7 @@ bool CountedSteps::access(uint32_t index, const Instruction& at) {
 
 // A constant of the dispatch is known; other data is not.
 Scalar CountedSteps::loaded(Op op, Bank bank, const CountedReference& buffer, const Scalar& offset) const {
-  const uint64_t size = element_size(op);
+  const uint64_t size = elements_of(op).bytes;
   if (buffer.kind != CountedReference::Kind::constants || !offset.is_constant() || offset.value < 0 ||
       (bank != Bank::i32 && bank != Bank::i64) || size < 4 ||
       static_cast<uint64_t>(offset.value) + size > arguments_.constants.size())

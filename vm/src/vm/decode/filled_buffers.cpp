@@ -80,20 +80,9 @@ class Finder {
   }
 
   static uint32_t stored_bytes(const Word& word) {
-    switch (word.op < kOpCount ? static_cast<Op>(word.op) : Op::kCount) {
-      case Op::buffer_store_i8:
-        return 1;
-      case Op::buffer_store_i16:
-        return 2;
-      case Op::buffer_store_i32:
-      case Op::buffer_store_f32:
-        return 4;
-      case Op::buffer_store_i64:
-      case Op::buffer_store_f64:
-        return 8;
-      default:
-        return 0;
-    }
+    if (word.op >= kOpCount) return 0;
+    const Elements elements = elements_of(static_cast<Op>(word.op));
+    return elements.access == ElementAccess::store ? elements.bytes : 0;
   }
 
   // ---- values of registers

@@ -19,39 +19,18 @@ enum class RefUse : uint8_t {
   clears      // leaves nothing in the register
 };
 
-constexpr bool is_buffer_load(Op op) {
-  switch (op) {
-    case Op::buffer_load_i8_u:
-    case Op::buffer_load_i8_s:
-    case Op::buffer_load_i16_u:
-    case Op::buffer_load_i16_s:
-    case Op::buffer_load_i32:
-    case Op::buffer_load_i64:
-    case Op::buffer_load_f32:
-    case Op::buffer_load_f64:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // The use of the ref register that the instruction reads as its operand `number` of refs.
 constexpr RefUse use_of_read(Op op, size_t number) {
-  if (is_buffer_load(op)) return RefUse::reads;
-  switch (op) {
-    case Op::buffer_store_i8:
-    case Op::buffer_store_i16:
-    case Op::buffer_store_i32:
-    case Op::buffer_store_i64:
-    case Op::buffer_store_f32:
-    case Op::buffer_store_f64:
-    case Op::buffer_fill_i8:
-    case Op::buffer_fill_i16:
-    case Op::buffer_fill_i32:
-    case Op::buffer_fill_i64:
-    case Op::buffer_fill_f32:
-    case Op::buffer_fill_f64:
+  switch (elements_of(op).access) {
+    case ElementAccess::load:
+      return RefUse::reads;
+    case ElementAccess::store:
+    case ElementAccess::fill:
       return RefUse::writes;
+    case ElementAccess::none:
+      break;
+  }
+  switch (op) {
     case Op::buffer_copy:
       return number == 0 ? RefUse::reads : RefUse::writes;
     case Op::buffer_compare:

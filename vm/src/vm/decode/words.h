@@ -8,6 +8,7 @@
 #include <span>
 
 #include "vm/decode/code.h"
+#include "vm/format/opcode_traits.h"
 #include "vm/format/opcodes.h"
 
 namespace halyard::vm {
@@ -165,6 +166,7 @@ void for_each_value(const Word* word, std::span<const uint16_t> lists, Visit vis
 // Whether a compiler supports the instruction. Other instructions leave compiled code: the interpreter
 // executes them, and the next instruction is an entry.
 constexpr bool is_compiled(Op op) {
+  if (elements_of(op).access == ElementAccess::fill) return false;
   switch (op) {
     case Op::global_load_ref:
     case Op::global_store_ref:
@@ -196,12 +198,6 @@ constexpr bool is_compiled(Op op) {
     case Op::buffer_copy:
     case Op::buffer_compare:
     case Op::buffer_hash:
-    case Op::buffer_fill_i8:
-    case Op::buffer_fill_i16:
-    case Op::buffer_fill_i32:
-    case Op::buffer_fill_i64:
-    case Op::buffer_fill_f32:
-    case Op::buffer_fill_f64:
     case Op::assign_ref:
       return false;
     default:

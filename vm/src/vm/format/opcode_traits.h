@@ -83,4 +83,22 @@ inline constexpr auto kNegated = [] {
   return ops;
 }();
 
+enum class ElementAccess : uint8_t { none, load, store, fill };
+struct Elements {
+  ElementAccess access = ElementAccess::none;
+  uint8_t bytes = 0;  // of each
+};
+inline constexpr auto kElements = [] {
+  std::array<Elements, kOpCount> elements = {};
+#define OP(set, byte, identifier, mnemonic, since, flags, operands)
+#define ELEMENTS(identifier, access, bytes) \
+  elements[static_cast<size_t>(Op::identifier)] = {ElementAccess::access, bytes};
+#include "vm/format/opcodes.inc"
+#undef ELEMENTS
+#undef OP
+  return elements;
+}();
+// How the opcode accesses elements of a buffer.
+constexpr Elements elements_of(Op op) { return kElements[static_cast<size_t>(op)]; }
+
 }  // namespace halyard::vm
