@@ -47,7 +47,8 @@ class Recording {
     return add(HALYARD_COMMAND_DISPATCH, command, extra);
   }
   Recording& begin_group(std::string_view label) {
-    return add(HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, {label.data(), label.size()}});
+    const halyard_text_t text = {label.data(), label.size()};
+    return add(HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, text});
   }
   Recording& end_group() {
     struct End {

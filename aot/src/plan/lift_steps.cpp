@@ -675,22 +675,21 @@ void Lifter::call(Context& context, State& state, size_t at, Nodes& out) {
   const vm::BytecodeModule& module = context.body->plan().module;
   const CallOperands operands(instruction);
   const Types types = call_types(module, operands);
-  std::vector<Returned> arguments;
+  std::vector<Returned> passed;
   for (size_t i = 0; i < operands.arguments.size(); ++i) {
     if (i >= types.arguments.size()) return give_up("a call has arguments without types");
     if (types.arguments[i] == 'r') {
       const ObjectId id = ref(context, state, operands.arguments[i]);
       if (id == kUnknownObject) return give_up("an object is not known");
-      arguments.push_back({.object = id, .is_ref = true});
+      passed.push_back({.object = id, .is_ref = true});
     } else {
-      arguments.push_back({.value = read(state, operands.arguments[i], bank_of(types.arguments[i]), out)});
+      passed.push_back({.value = read(state, operands.arguments[i], bank_of(types.arguments[i]), out)});
     }
   }
   std::vector<Returned> results;
   if (!operands.is_import) {
-    const std::vector<Returned> given = arguments;
     take_moves(context, state, instruction);
-    Nodes nodes = lift(context.body->plan(), operands.callee, given, results);
+    Nodes nodes = lift(context.body->plan(), operands.callee, passed, results);
     for (Node& node : nodes) out.push_back(std::move(node));
     if (is_stuck()) return;
     if (results.size() < types.results.size()) {
@@ -701,7 +700,7 @@ void Lifter::call(Context& context, State& state, size_t at, Nodes& out) {
   } else {
     const ImportPlan& planned = context.body->plan().imports[operands.callee];
     if (!planned.takes_state) return give_up("a function outside of the program is called");
-    Call made = {.callee = planned.callee, .arguments = std::move(arguments)};
+    Call made = {.callee = planned.callee, .arguments = std::move(passed)};
     const vm::Convention convention = *vm::Convention::parse(module.imports()[operands.callee].convention);
     for (const vm::ConventionItem& item : convention.arguments)
       if (item.type == 'C') made.counts.push_back(operands.segments[item.segment]);

@@ -58,9 +58,8 @@ Result<> CodeStore::verify_all(const uint32_t* stop) {
 // compiler.
 Result<std::unique_ptr<const FunctionCode>> CodeStore::decode(uint32_t function) {
   if (compiler_) {
-    std::unique_ptr<FunctionCode> code =
-        HALYARD_TRY(decode_function(module_, function,
-                                    {.fuse = false, .entries = Entries::calls, .call_writes = call_writes_}));
+    std::unique_ptr<FunctionCode> code = HALYARD_TRY(decode_function(
+        module_, function, {.fuse = false, .entries = Entries::calls, .call_writes = call_writes_}));
     if (Result<CompiledFunction> compiled = run_compiler(*compiler_, *code)) {
       code->compiled = *std::move(compiled);
       return code;
