@@ -1,13 +1,14 @@
 // Bytes that submit collectives and splits on a channel of the MPI provider, and decide what arrives from the
 // other ranks and when: what an honest rank would send (the mirror of what was sent to it), with some bytes
 // changed, or notices and ends. Every collective ends exactly once, writes to its own buffers alone, and does
-// not succeed after a rank has said that it failed.
+// not succeed after a rank has said that it failed. Open channels have different numbers.
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -68,6 +69,7 @@ class Program {
 
  private:
   struct Submitted {
+    const Channel* channel = nullptr;
     std::vector<uint8_t> send, receive;
     int ends = 0;
     bool must_fail = false;
@@ -122,6 +124,7 @@ class Program {
     if (collective.kind == HALYARD_COLLECTIVE_ALL_TO_ALL) collective.element_count *= count;
     const uint64_t block = collective.element_count * channel::element_size(collective.element);
     auto& own = *submitted_.emplace_back(std::make_unique<Submitted>());
+    own.channel = &channel;
     own.send.assign(block * (collective.kind == HALYARD_COLLECTIVE_REDUCE_SCATTER ? count : 1), 3);
     own.receive.assign(block * (collective.kind == HALYARD_COLLECTIVE_ALL_GATHER ? count : 1), 0);
     collective.send = own.send.data();
@@ -156,6 +159,10 @@ class Program {
       if (++own.ends > 1) fuzz::finding("a collective ends twice");
       if (own.must_fail && !each.failure) fuzz::finding("a collective succeeds though a rank has failed");
     }
+    std::set<int> numbers;
+    for (const Channel* channel : open_)
+      if (channel->is_open() && !numbers.insert(channel->tag(Tag::header)).second)
+        fuzz::finding("two open channels have one number");
   }
 
   // One message arrives, from those that are awaited.
@@ -200,12 +207,14 @@ class Program {
     request.is_done = true;
   }
 
-  // What is under way on the channel of this number cannot succeed any more once the notice is read. Other
-  // messages may be read first.
+  // A channel reads notices before other messages, so nothing that is under way on the channel of this number
+  // succeeds any more.
   void fails_from_now(int number) {
-    for (const Channel* channel : open_)
-      if (channel->is_open() && channel->tag(Tag::header) / kTags == number)
-        broken_numbers_.push_back(channel);
+    for (const Channel* channel : open_) {
+      if (!channel->is_open() || channel->tag(Tag::header) / kTags != number) continue;
+      broken_numbers_.push_back(channel);
+      for (const auto& own : submitted_) own->must_fail |= own->channel == channel && own->ends == 0;
+    }
   }
 
   void finish() {

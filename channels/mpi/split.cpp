@@ -67,7 +67,7 @@ class Split final : public Operation {
   std::string awaited() const override { return round_.awaited(); }
   std::string text() const override { return opens_.empty() ? "a split" : "the opening of '" + opens_ + "'"; }
   void broken(const Failure& failure) override {
-    if (number_ != 0) channel_.fabric().taken.reset(number_);
+    give_number_back();
     if (child_) child_->fail(failure, false);
     channel_.process().changed.notify_all();
   }
@@ -152,13 +152,18 @@ class Split final : public Operation {
     bool all = true;
     for (uint32_t from = 0; from < channel_.count(); ++from) all = all && bytes_of<Vote>(from).agrees;
     if (!all) {
-      if (agrees_) channel_.fabric().taken.reset(number_);
-      number_ = 0;
+      give_number_back();
       own_.taken = channel_.fabric().taken;
       return propose();
     }
     open_child();
     done();
+  }
+
+  // A number that this rank has not agreed to belongs to another channel.
+  void give_number_back() {
+    if (std::exchange(agrees_, false)) channel_.fabric().taken.reset(number_);
+    number_ = 0;
   }
 
   void open_child() {

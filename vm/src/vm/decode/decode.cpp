@@ -6,6 +6,7 @@
 
 #include "vm/decode/code_builder.h"
 #include "vm/decode/constants.h"
+#include "vm/decode/edge_moves.h"
 #include "vm/decode/filled_buffers.h"
 #include "vm/decode/flow.h"
 #include "vm/decode/frame.h"
@@ -285,92 +286,6 @@ class Decoder {
     build_.emit(CodeBuilder::word(Op::br));
   }
 
-  static bool is_self(Remap remap) {
-    return (remap.source & ~kMoveBit) == (remap.destination & ~(remap.destination & kRefBit ? kMoveBit : 0));
-  }
-
-  // Collects in moves_, in order, the moves of an edge that the target block can observe.
-  struct Move {
-    Remap remap;
-    bool source_lives;  // the source is needed after the move
-  };
-  void find_moves(const RemapList& remap, size_t block) {
-    moves_.clear();
-    if (remap.empty()) return;
-    ++wanted_epoch_;
-    wanted_.resize(function_.value_registers);
-    const auto wanted = [&](uint16_t slot) {
-      const Wanted& state = wanted_[slot];
-      return state.epoch == wanted_epoch_ ? state.wanted : flow_.live_in(block, slot);
-    };
-    for (size_t i = remap.size(); i-- > 0;) {
-      const Remap move = remap[i];
-      build_.mention(move.source, false);
-      build_.mention(move.destination, false);
-      assert((move.source & kRefBit) == (move.destination & kRefBit));
-      if (is_self(move)) continue;
-      if (move.source & kRefBit) {
-        moves_.push_back({move, true});
-        continue;
-      }
-      if (!wanted(move.destination) && fuse_) continue;
-      wanted_[move.destination] = {wanted_epoch_, false};
-      moves_.push_back({move, wanted(move.source)});
-      wanted_[move.source] = {wanted_epoch_, true};
-    }
-    std::ranges::reverse(moves_);
-  }
-
-  // Whether the moves at `i` and `i + 1` are the two halves of a pair. Pairs start at even registers, so the
-  // half that moves first is never a source of the other.
-  bool is_pair(size_t i) const {
-    if (i + 1 >= moves_.size()) return false;
-    const Remap move = moves_[i].remap;
-    const Remap next = moves_[i + 1].remap;
-    if (((move.source | next.source) & kRefBit) || move.source % 2 != move.destination % 2) return false;
-    const int step = move.source % 2 == 0 ? 1 : -1;
-    return next.source == move.source + step && next.destination == move.destination + step;
-  }
-
-  // Makes the last instruction write directly to the destination of the first move.
-  bool fuse_move(size_t pair) {
-    const CodeBuilder::Fusible* last = build_.last();
-    if (!fuse_ || !last || last->wide_result != (pair == 1)) return false;
-    const Remap move = moves_[0].remap;
-    const uint16_t source = pair ? move.source & ~1 : move.source;
-    if ((move.source & kRefBit) || build_.result_of(*last) != source) return false;
-    if (moves_[0].source_lives || (pair && moves_[1].source_lives)) return false;
-    build_.set_result(*last, pair ? move.destination & ~1 : move.destination);
-    return true;
-  }
-
-  void emit_moves(bool may_fuse) {
-    for (size_t i = 0; i < moves_.size(); ++i) {
-      const Remap move = moves_[i].remap;
-      const size_t pair = is_pair(i) ? 1 : 0;
-      constants_forget_move(move, pair);
-      if (i == 0 && may_fuse && fuse_move(pair)) {
-        i += pair;
-        continue;
-      }
-      i += pair;
-      if (move.source & kRefBit) {
-        build_.emit(CodeBuilder::word(move.source & kMoveBit ? DecodedOp::move_ref : DecodedOp::copy_ref,
-                                      move.source & kRegisterMask, move.destination & kRegisterMask));
-      } else if (pair) {
-        build_.emit(CodeBuilder::word(DecodedOp::move_64, move.source & ~1, move.destination & ~1));
-      } else {
-        build_.emit(CodeBuilder::word(DecodedOp::move_32, move.source, move.destination));
-      }
-    }
-  }
-
-  void constants_forget_move(Remap move, size_t pair) {
-    if (move.source & kRefBit) return;
-    constants_.forget(move.destination);
-    if (pair) constants_.forget(move.destination ^ 1u);
-  }
-
   // One target of a branch with several targets. If its edge has moves, they are emitted after the branch,
   // and the branch goes to the first of them.
   struct Target {
@@ -382,12 +297,12 @@ class Decoder {
   void emit_edges(std::span<const Target> targets) {
     for (const Target& target : targets) {
       const size_t block = target.edge.block;
-      find_moves(target.edge.remap, block);
+      moves_.find(target.edge.remap, block);
       if (moves_.empty()) {
         branch(target.word, target.high, target.origin, block);
       } else {
         build_.set_half(target.word, target.high, build_.here() - target.origin);
-        emit_moves(false);
+        moves_.emit();
         emit_branch(block);
       }
     }
@@ -418,8 +333,8 @@ class Decoder {
       case Op::yield: {
         const Flow::Edge& edge = flow_.edges(block_)[0];
         const size_t block = edge.block;
-        find_moves(edge.remap, block);
-        emit_moves(true);
+        moves_.find(edge.remap, block);
+        moves_.emit_after_last();
         branch(build_.here(), true, build_.here(), block);
         build_.emit(CodeBuilder::word(Op::yield));
         return;
@@ -530,8 +445,8 @@ class Decoder {
 
   void decode_branch(const Flow::Edge& edge) {
     const size_t block = edge.block;
-    find_moves(edge.remap, block);
-    emit_moves(true);
+    moves_.find(edge.remap, block);
+    moves_.emit_after_last();
     if (fuse_ && is_test(block)) {
       // The loop's condition is at its head: emit a copy of the condition here instead of a jump to it.
       decode_steps(block);
@@ -749,11 +664,6 @@ class Decoder {
     return std::ranges::any_of(left, [](uint64_t word) { return word != 0; });
   }
 
-  struct Wanted {
-    uint32_t epoch;
-    bool wanted;
-  };
-
   const BytecodeModule& module_;
   const Function& function_;
   const uint32_t version_;
@@ -772,6 +682,7 @@ class Decoder {
   Flow flow_{arena_};
   Constants constants_{arena_};
   Fuser fuser_{build_, flow_, constants_};
+  EdgeMoves moves_{arena_, build_, flow_, constants_, function_.value_registers, fuse_};
   size_t block_ = 0;  // the block being decoded
   size_t step_ = 0;
   std::string result_types_;
@@ -779,9 +690,6 @@ class Decoder {
   Array<uint32_t> block_words_{arena_};
   Array<Fixup> fixups_{arena_};
   Array<uint32_t> returns_{arena_};  // words that need the number of ref registers
-  Array<Move> moves_{arena_};
-  Array<Wanted> wanted_{arena_};  // by slot: whether the slot is read after the current move
-  uint32_t wanted_epoch_ = 0;
 };
 
 }  // namespace
