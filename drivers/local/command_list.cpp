@@ -110,14 +110,14 @@ void CommandList::foresee() const {
   }
 }
 
-const PartialFills* CommandList::partial_fills(const BindingTable& table) const {
+const PartialFills* CommandList::partial_fills(const BindingTable& table, const uint32_t* stop) const {
   FillState state = fill_state_.load(std::memory_order_acquire);
   if (state == FillState::unknown && executions_.fetch_add(1, std::memory_order_relaxed) < kWorthLooking)
     return nullptr;
   if (state == FillState::unknown &&
       fill_state_.compare_exchange_strong(state, FillState::looking, std::memory_order_acquire)) {
     try {
-      fills_ = PartialFills::find(commands_);
+      fills_ = PartialFills::find(commands_, stop);
     } catch (const std::bad_alloc&) {
       // Every fill writes all of its bytes.
     }
@@ -130,7 +130,7 @@ const PartialFills* CommandList::partial_fills(const BindingTable& table) const 
 Result<> CommandList::execute(const Execution& execution) const {
   if (execution.foresees) foresee();
   Execution own = execution;
-  own.partial_fills = is_one_shot_ ? nullptr : partial_fills(execution.table);
+  own.partial_fills = is_one_shot_ ? nullptr : partial_fills(execution.table, execution.stop);
   const auto complete_fills = [&](const halyard_command_t* first, const halyard_command_t* last) {
     if (own.partial_fills) own.partial_fills->complete(first, last, own);
   };

@@ -36,7 +36,7 @@ class CommandList {
   bool visit_batches(Visit&& visit) const;
   bool is_worth_sharing(unsigned threads, const PartialFills* fills) const;
   // Those that hold for the table; null: none.
-  const PartialFills* partial_fills(const BindingTable& table) const;
+  const PartialFills* partial_fills(const BindingTable& table, const uint32_t* stop) const;
   // Announces the dispatches whose workgroups are known to their executables.
   void foresee() const;
 

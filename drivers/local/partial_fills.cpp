@@ -96,8 +96,10 @@ Touched touched_by(const halyard_command_t& command, const halyard_range_t& targ
   return touched;
 }
 
-// `after`: the commands behind the fill. Without a command: the fill has to write all bytes.
-PartialFills::Fill look_at(const halyard_command_fill_t& command, std::span<const uint8_t> after) {
+// `after`: the commands behind the fill. Without a command: the fill has to write all bytes, or the stop word
+// was set.
+PartialFills::Fill look_at(const halyard_command_fill_t& command, std::span<const uint8_t> after,
+                           const uint32_t* stop) {
   const uint64_t offset = command.target.offset;
   const auto from_target = [&](std::vector<ByteRange> ranges) {
     for (ByteRange& range : ranges) range = {range.begin - offset, range.end - offset};
@@ -110,6 +112,8 @@ PartialFills::Fill look_at(const halyard_command_fill_t& command, std::span<cons
   size_t looked = 0;
   for (size_t position = 0; position < after.size() && looked < kMaxLooked; ++looked) {
     if (target.without(used).size() < kWorthLeaving) break;
+    if (stop_code(stop) != Code::OK)
+      return {};  // each dispatch that was not seen before takes some milliseconds
     const halyard_command_t& next = *at(after, position);
     position += next.size;
     const Touched touched = touched_by(next, command.target);
@@ -138,7 +142,8 @@ PartialFills::Place& PartialFills::place_of(const halyard_range_t& range) {
   return known != places_.end() ? *known : places_.emplace_back(place);
 }
 
-std::unique_ptr<const PartialFills> PartialFills::find(std::span<const uint8_t> commands) {
+std::unique_ptr<const PartialFills> PartialFills::find(std::span<const uint8_t> commands,
+                                                       const uint32_t* stop) {
   auto found = std::make_unique<PartialFills>();
   size_t filled_places = 0;
   for (size_t position = 0; position < commands.size();) {
@@ -155,7 +160,7 @@ std::unique_ptr<const PartialFills> PartialFills::find(std::span<const uint8_t> 
     if (fill.target.length < kWorthLeaving) continue;
     Place& place = found->place_of(fill.target);
     if (!place.is_filled && filled_places == kMaxFilledPlaces) continue;
-    Fill partial = look_at(fill, commands.subspan(position));
+    Fill partial = look_at(fill, commands.subspan(position), stop);
     if (!partial.command) continue;
     filled_places += place.is_filled ? 0 : 1;
     place.is_filled = true;

@@ -32,8 +32,9 @@ class PartialFills {
     std::vector<Overwrite> overwrites;
   };
 
-  // Null: there are none. `commands`: a finished list, which outlives the object. Throws std::bad_alloc.
-  static std::unique_ptr<const PartialFills> find(std::span<const uint8_t> commands);
+  // Null: there are none, or the stop word was set. `commands`: a finished list, which outlives the object.
+  // Throws std::bad_alloc.
+  static std::unique_ptr<const PartialFills> find(std::span<const uint8_t> commands, const uint32_t* stop);
 
   // Whether they hold for this table.
   bool hold_for(const BindingTable& table) const;

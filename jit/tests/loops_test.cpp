@@ -584,6 +584,24 @@ TEST(CompiledLoop, WithoutAnotherIndexIsStopped) {
         int64_t{1} << 20);
 }
 
+// Few iterations, each of which takes a microsecond: all of them take seconds.
+TEST(CompiledLoop, WithALongBodyIsStopped) {
+  const auto compiler = ASSERT_VALUE(Compiler::find());
+  std::string body = "  %i11 = vm.buffer.load.f32 %r0, %i2:3\n  %i12 = vm.buffer.load.f32 %r1, %i2:3\n";
+  for (int i = 0; i < 300; ++i) body += "  %i12 = vm.div.f32 %i12, %i11\n";
+  body += "  vm.buffer.store.f32 %i12, %r1, %i2:3\n";
+  std::array<uint8_t, 64> from = {}, to = {};
+  for (const auto& [text, n] :
+       {std::pair(loop(1, "%i6:7", "%i0:1", body), int64_t{4'000'000}),
+        std::pair(loop(1, "%i6:7", "%i0:1", loop(4, "%i20:21", "%i0:1", body)), int64_t{5'000})}) {
+    Loops compiled(program("f32", "%i6:7", text), compiler);
+    const std::array<Variant, 5> arguments = {Variant::ref(Buffer::wrap(from, true, {})),
+                                              Variant::ref(Buffer::wrap(to, true, {})), Variant::i64(n),
+                                              Variant::i64(3), Variant::i64(0)};
+    expect_cancelled(compiled, arguments);
+  }
+}
+
 // Between the rows of a coalesced loop with a loop inside: 2^21 iterations of 2^13 each take many seconds.
 TEST(CompiledLoop, WithALoopInsideIsStoppedBetweenRows) {
   const auto compiler = ASSERT_VALUE(Compiler::find());

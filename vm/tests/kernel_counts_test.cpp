@@ -1,6 +1,7 @@
 // The counts of kernels equal numbers that follow from their loops by hand.
 #include "vm/count/kernel_counts.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -246,6 +247,29 @@ TEST(KernelCounts, AreUnknownIfTheyDependOnData) {
     vm.return
 )"),
                  {}, "a branch depends on data");
+}
+
+// Later workgroups read another buffer from it.
+TEST(KernelCounts, AreUnknownIfTheListOfBindingsChanges) {
+  expect_unknown(counted_kernel(R"(
+    %r6 = vm.buffer.alloc %i12:13, %i9
+    vm.list.set.ref %r2, %i9, %r6
+    vm.return
+)"),
+                 {}, "it changes a list");
+  expect_unknown(counted_kernel("    vm.list.resize %r2, %i9\n    vm.return\n"), {}, "it changes a list");
+}
+
+// Finding the loops takes time and memory for each pair of a block and a loop.
+TEST(KernelCounts, AreUnknownWithManyLoops) {
+  const auto with = [](int loops) {
+    std::string text = "    vm.br ^bb1\n";
+    for (int i = 1; i <= loops; ++i)
+      text += fmt::format("  ^bb{}:\n    vm.cond_br %i9, ^bb{}, ^bb{}\n", i, i + 1, i);
+    return counted_kernel(fmt::format("{}  ^bb{}:\n    vm.return\n", text, loops + 1));
+  };
+  EXPECT_TRUE(counts_of(with(100), {}));
+  expect_unknown(with(1100), {}, "the kernel has too many loops");
 }
 
 TEST(KernelCounts, OfImportsFollowFromTheirIntegers) {

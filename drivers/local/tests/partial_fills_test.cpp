@@ -76,7 +76,7 @@ class PartialFillsTest : public KernelTest {
   static std::vector<std::vector<ByteRange>> rests(const Recording& recording) {
     const halyard_command_list_args_t args = recording.args(0);
     const auto* const bytes = reinterpret_cast<const uint8_t*>(args.commands);
-    const auto fills = PartialFills::find({bytes, args.commands_size});
+    const auto fills = PartialFills::find({bytes, args.commands_size}, nullptr);
     std::vector<std::vector<ByteRange>> result;
     for (uint64_t at = 0; fills && at < args.commands_size;) {
       const auto* const command = reinterpret_cast<const halyard_command_t*>(bytes + at);
@@ -214,6 +214,39 @@ TEST_P(PartialFillsTest, WriteWhatTheDispatchItselfReads) {
                                   .dispatch(command(incrementer(), d));
   EXPECT_EQ(rests(recording), Rests());
   expect(finish(recording), {}, memory, std::vector<uint32_t>(kFilledWords, kFillPattern + 1));
+}
+
+// The kernel puts a buffer of its own in the place of the binding, and writes to it.
+TEST_P(PartialFillsTest, WriteAllBeforeAKernelThatChangesItsListOfBindings) {
+  Memory memory = zeros(kFilledWords);
+  const std::string own = fmt::format(
+      "  %i28:29 = vm.const.i64 {}\n  %i9 = vm.const.i32.zero\n"
+      "  %r5 = vm.buffer.alloc %i28:29, %i9\n  vm.list.set.ref %r2, %i9, %r5\n"
+      "  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n",
+      kFilledBytes);
+  Executable executable = load(kernel(own + loop_over_words(kStoreIndex)));
+  const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
+  const Recording recording = Recording()
+                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
+                                  .barrier()
+                                  .dispatch(command(executable, d));
+  EXPECT_EQ(rests(recording), Rests());
+  expect(finish(recording), {}, memory, std::vector<uint32_t>(kFilledWords, kFillPattern));
+}
+
+// Nothing is looked at after a stop request.
+TEST_P(PartialFillsTest, WriteAllIfTheWorkIsStopped) {
+  Memory memory = zeros(kFilledWords);
+  const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
+  const Recording recording = Recording()
+                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
+                                  .barrier()
+                                  .dispatch(command(writer(), d));
+  const halyard_command_list_args_t args = recording.args(0);
+  const std::span commands(reinterpret_cast<const uint8_t*>(args.commands), args.commands_size);
+  const uint32_t stop = static_cast<uint32_t>(Code::CANCELLED);
+  EXPECT_EQ(PartialFills::find(commands, &stop), nullptr);
+  EXPECT_NE(PartialFills::find(commands, nullptr), nullptr);
 }
 
 TEST_P(PartialFillsTest, AreLeftToSeveralDispatches) {

@@ -121,6 +121,11 @@ TEST_P(StopTest, MicrokernelsWithoutEnd) {
            Case{"@vmvx.fill.2d.x32 cconv \"0irIIII_v\"", "@vmvx.fill.2d.x32(%i0, {1}, %i16:17, %i14:15)"},
            Case{"@vmvx.mmt4d cconv \"0rIIrIIrIIIIIiiii_v\"",
                 "@vmvx.mmt4d({1}, {1}, {1}, %i18:19, %i20:21, %i20:21, %i9, %i9, %i9, %i9)"},
+           // Without terms, by their number or by their size.
+           Case{"@vmvx.mmt4d cconv \"0rIIrIIrIIIIIiiii_v\"",
+                "@vmvx.mmt4d({1}, {1}, {1}, %i18:19, %i20:21, %i12:13, %i9, %i9, %i9, %i9)"},
+           Case{"@vmvx.mmt4d cconv \"0rIIrIIrIIIIIiiii_v\"",
+                "@vmvx.mmt4d({1}, {1}, {1}, %i18:19, %i20:21, %i20:21, %i9, %i9, %i12, %i9)"},
            Case{"@vmvx.pack cconv \"0rIIIrIIIIIIIIIIi_v\"",
                 "@vmvx.pack({0}, {0}, %i16:17, %i20:21, %i16:17, %i20:21, %i14:15, %i14:15, %i12:13, %i9)"},
        }) {

@@ -53,8 +53,7 @@ class VmvxModule : public VmvxKernels {
     const auto at = static_cast<uint16_t>(values.size());
     const uint16_t results[] = {at, static_cast<uint16_t>(at + 2)};
     values.resize(values.size() + 4);
-    State state = {kernels(), nullptr};
-    vm::NativeCall native = {.state = &state,
+    vm::NativeCall native = {.state = &state_,
                              .values = values.data(),
                              .refs = refs.data(),
                              .arguments = registers.data(),
@@ -77,6 +76,7 @@ class VmvxModule : public VmvxKernels {
   }
 
  protected:
+  State state_{kernels(), nullptr};
   Ref<vm::NativeModule> module_;
   std::vector<std::vector<uint8_t>> bytes_;
   std::vector<Ref<Buffer>> buffers_;
@@ -525,6 +525,70 @@ TEST_P(VmvxModule, CallsWriteTheirBytes) {
                         out.begin() + static_cast<ptrdiff_t>(each.end));
     }
     EXPECT_EQ(outs[0], outs[1]) << shown;
+  }
+}
+
+// Tiles that take longer than a piece may: by their steps of k, their rows, and their columns.
+TEST_P(VmvxModule, LongTilesHaveTheResultsOfOnePiece) {
+  struct Sizes {
+    uint32_t m0, n0, k0;
+    uint64_t k;
+  };
+  for (const auto& [m0, n0, k0, steps] :
+       {Sizes{64, 64, 1, 5000}, Sizes{2, 4200, 2001, 1}, Sizes{2, 300, 60000, 1}, Sizes{4200, 4100, 3, 0}})
+    for (const bool accumulate : {false, true}) {
+      Buffer* const lhs = buffer(m0 * k0 * steps * 4);
+      Buffer* const rhs = buffer(n0 * k0 * steps * 4);
+      for (uint64_t i = 0; i < m0 * k0 * steps; ++i)
+        store(lhs->data() + i * 4, static_cast<float>(i % 97) - 48.f);
+      for (uint64_t i = 0; i < n0 * k0 * steps; ++i)
+        store(rhs->data() + i * 4, static_cast<float>(i % 89) / 7.f);
+      Buffer* const out = buffer(size_t{m0} * n0 * 4);
+      for (size_t i = 0; i < size_t{m0} * n0; ++i) store(out->data() + i * 4, static_cast<float>(i % 5));
+      std::vector<uint8_t> expected(out->data(), out->data() + out->length());
+      kernels().mmt4d_for(Mmt4dType::f32f32f32, n0, k0)({.lhs = lhs->data(),
+                                                         .rhs = rhs->data(),
+                                                         .out = expected.data(),
+                                                         .m = 1,
+                                                         .n = 1,
+                                                         .k = steps,
+                                                         .m0 = m0,
+                                                         .n0 = n0,
+                                                         .k0 = k0,
+                                                         .accumulate = accumulate,
+                                                         .skip_rounding = false});
+      EXPECT_STATUS(
+          OK, call("mmt4d", {lhs, k(0), k(0), rhs, k(0), k(0), out, k(0), k(0), k(1), k(1),
+                             static_cast<int64_t>(steps), static_cast<int32_t>(m0), static_cast<int32_t>(n0),
+                             static_cast<int32_t>(k0), accumulate ? 0x101 : 0x1}));
+      EXPECT_TRUE(std::ranges::equal(std::span(out->data(), out->length()), expected))
+          << m0 << " x " << n0 << " x " << k0 << ", " << steps;
+      buffers_.clear();
+      bytes_.clear();
+    }
+}
+
+uint32_t stop_word = 0;
+int products = 0;
+
+TEST_P(VmvxModule, LongTilesAreStopped) {
+  Kernels counting = kernels();
+  counting.mmt4d.fill(
+      [](const Mmt4d&) { stop_word = ++products == 1 ? static_cast<uint32_t>(Code::ABORTED) : 0; });
+  for (const auto& [m0, n0, k0, steps] :
+       {std::array{64, 64, 1, 50000}, std::array{4000, 500, 100, 1}, std::array{1, 500, 60000, 1}}) {
+    stop_word = 0;
+    products = 0;
+    std::destroy_at(&state_);
+    std::construct_at(&state_, counting, &stop_word);
+    Buffer* const lhs = buffer(static_cast<size_t>(m0) * k0 * steps * 4);
+    Buffer* const rhs = buffer(static_cast<size_t>(n0) * k0 * steps * 4);
+    Buffer* const out = buffer(static_cast<size_t>(m0) * n0 * 4);
+    EXPECT_STATUS(ABORTED, call("mmt4d", {lhs, k(0), k(0), rhs, k(0), k(0), out, k(0), k(0), k(1), k(1),
+                                          int64_t{steps}, m0, n0, k0, 0x1}));
+    EXPECT_EQ(products, 1);
+    buffers_.clear();
+    bytes_.clear();
   }
 }
 

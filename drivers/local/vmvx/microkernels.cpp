@@ -178,6 +178,38 @@ Result<> fill(const State& state, uint32_t value, Buffer& out, uint64_t out_offs
 constexpr uint64_t kMaxTiles = INT32_MAX;
 constexpr uint32_t kMaxTileSize = UINT16_MAX;
 
+// One tile, which takes longer than a piece may. Each piece has some steps of k; or, if one step takes too
+// long, some rows of the tile; or, if one row does, some columns. The terms of a result are added in the same
+// order.
+Result<> multiply_tile(const State& state, Mmt4dKernel kernel, const Mmt4d& tile, const ProductType& type) {
+  const uint64_t terms = std::max<uint32_t>(tile.k0, 1);
+  const uint64_t steps_at_once = std::max<uint64_t>(kMaxInPiece / (uint64_t{tile.m0} * tile.n0 * terms), 1);
+  const uint64_t columns_at_once = std::clamp<uint64_t>(kMaxInPiece / terms, 1, tile.n0);
+  const uint64_t rows_at_once =
+      columns_at_once == tile.n0 ? std::clamp<uint64_t>(kMaxInPiece / (tile.n0 * terms), 1, tile.m0) : 1;
+  const auto part = [](uint64_t first, uint64_t all, uint64_t most) { return std::min(all - first, most); };
+  uint64_t k = 0;
+  do {
+    for (uint64_t row = 0; row < tile.m0; row += rows_at_once) {
+      for (uint64_t column = 0; column < tile.n0; column += columns_at_once) {
+        HALYARD_TRY(go_on_unless_stopped(state.stop));
+        Mmt4d piece = tile;
+        if (piece.lhs) piece.lhs += (k * tile.m0 + row) * tile.k0 * type.operand_size;
+        if (piece.rhs) piece.rhs += (k * tile.n0 + column) * tile.k0 * type.operand_size;
+        piece.out += (row * tile.n0 + column) * type.result_size;
+        piece.k = part(k, tile.k, steps_at_once);
+        piece.m0 = static_cast<uint32_t>(part(row, tile.m0, rows_at_once));
+        piece.n0 = static_cast<uint32_t>(part(column, tile.n0, columns_at_once));
+        piece.accumulate |= k != 0;
+        const FlushDenormals flush;
+        kernel(piece);
+      }
+    }
+    k += steps_at_once;
+  } while (k < tile.k);
+  return {};
+}
+
 Result<> mmt4d(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lhs_stride, Buffer& rhs,
                uint64_t rhs_offset, uint64_t rhs_stride, Buffer& out, uint64_t out_offset,
                uint64_t out_stride, uint64_t m, uint64_t n, uint64_t k, uint32_t m0, uint32_t n0, uint32_t k0,
@@ -216,7 +248,8 @@ Result<> mmt4d(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lh
   if (!operands.out) return {};
   const Mmt4dKernel kernel = state.kernels.mmt4d_for(type->type, n0, k0);
   const uint64_t tile = uint64_t{m0} * n0;
-  const unsigned __int128 each = product(tile, k) * k0;
+  // Without terms, each result is written nevertheless.
+  const unsigned __int128 each = product(tile, std::max<uint64_t>(k, 1)) * std::max<uint32_t>(k0, 1);
   // Pieces have all rows if possible, because kernels prepare columns once for all rows.
   return in_pieces(state.stop, n, m, static_cast<uint64_t>(std::min<unsigned __int128>(each, UINT64_MAX)),
                    [&](uint64_t column, uint64_t columns, uint64_t row, uint64_t rows) -> Result<> {
@@ -226,6 +259,7 @@ Result<> mmt4d(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lh
                      piece.out += (row * out_stride + column * tile) * type->result_size;
                      piece.m = rows;
                      piece.n = columns;
+                     if (each > kMaxInPiece) return multiply_tile(state, kernel, piece, *type);
                      const FlushDenormals flush;
                      kernel(piece);
                      return {};

@@ -1,5 +1,6 @@
-// Splits large kernel calls into pieces, so that the work can be stopped between pieces. Only operands with
-// stride 0 are large enough to need this: 2^64 elements may share one element of memory.
+// Splits large kernel calls into pieces, so that the work can be stopped between pieces. Calls are large
+// because of operands with stride 0, of which 2^64 elements may share one element of memory, and products,
+// which have more terms than elements.
 #pragma once
 
 #include <algorithm>

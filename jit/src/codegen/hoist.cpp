@@ -30,7 +30,8 @@ using llvm::SCEV;
 using llvm::Value;
 
 // The maximum number of iterations between two checks of the stop word: of one loop, or of several whose
-// numbers are compile-time constants. kMaxCountedTurns is that of other nests.
+// numbers are compile-time constants. kMaxCountedTurns is that of other nests. Both are divided by the weight
+// of the loop.
 constexpr uint64_t kMaxTurns = uint64_t{1} << 22;
 // A loop keeps its check of the stop word if each of its iterations has this many in it.
 constexpr uint64_t kManyTurns = uint64_t{1} << 13;
@@ -128,7 +129,7 @@ class Nest {
     const std::optional<uint64_t> last = constant_of(turns(loop));
     if (!last || *last >= kMaxTurns) return 0;
     const uint64_t all = (*last + 1) * known_turns_inside(loop);
-    return all <= kMaxTurns ? all : 0;
+    return all <= kMaxTurns / weight_of(*loop) ? all : 0;
   }
   // The iterations of the loops in it, in one iteration of this loop. 1 if there are none.
   uint64_t known_turns_inside(const Loop* loop) {
@@ -350,6 +351,7 @@ void Nest::transform(const Plan& plan) {
   std::vector<BranchInst*> stops;
   for (const Loop* loop : plan.root->getLoopsInPreorder()) {
     const uint64_t inside = known_turns_inside(loop);
+    const uint64_t weight = weight_of(*loop);
     const bool around = !loop->isInnermost() && llvm::all_of(loop->getSubLoops(), [](const Loop* inner) {
       return inner->isInnermost();
     });
@@ -357,7 +359,7 @@ void Nest::transform(const Plan& plan) {
       const bool is_long = inside >= kManyTurns || (inside != 0 && constant_of(count(loop)));
       if (is_long || (inside == 0 && !around)) continue;
       // Each count is limited too, because count + 1 is 0 for 2^64 iterations.
-      const uint64_t most = inside > 1 ? kMaxCountedTurns / inside : kMaxTurns;
+      const uint64_t most = (inside > 1 ? kMaxCountedTurns / inside : kMaxTurns) / weight;
       guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(most)));
     }
     if (inside == 0) {
@@ -365,7 +367,7 @@ void Nest::transform(const Plan& plan) {
       for (const Loop* inner : loop->getSubLoops()) {
         Value* const turns_inside = b.CreateAdd(guard.expand(count(inner)), b.getInt64(1));
         Value* const both = guard.checked(llvm::Intrinsic::umul_with_overflow, outer, turns_inside);
-        guard.require(b.CreateICmpULE(both, b.getInt64(kMaxCountedTurns)));
+        guard.require(b.CreateICmpULE(both, b.getInt64(kMaxCountedTurns / weight)));
       }
     }
     for (BasicBlock* block : loop->blocks()) {

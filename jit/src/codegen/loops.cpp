@@ -3,10 +3,13 @@
 
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
+
+#include <algorithm>
 
 namespace halyard::jit {
 
@@ -27,6 +30,21 @@ bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::Scal
                      const llvm::SCEVExpander& expander) {
   return evolution.isAvailableAtLoopEntry(value, loop) &&
          expander.isSafeToExpandAt(value, loop->getLoopPreheader()->getTerminator());
+}
+
+uint64_t weight_of(const llvm::Loop& loop) {
+  constexpr uint64_t kSimple = 64, kLong = 16;
+  const auto takes_long = [](const llvm::Instruction& each) {
+    if (const auto* const intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&each))
+      return intrinsic->getIntrinsicID() == llvm::Intrinsic::sqrt;
+    const unsigned op = each.getOpcode();
+    return op == llvm::Instruction::Call || op == llvm::Instruction::FDiv || op == llvm::Instruction::FRem ||
+           llvm::Instruction::isIntDivRem(op);
+  };
+  uint64_t sum = 0;
+  for (const llvm::BasicBlock* const block : loop.blocks())
+    for (const llvm::Instruction& each : *block) sum += takes_long(each) ? kLong : 1;
+  return std::max<uint64_t>(sum / kSimple, 1);
 }
 
 Fork fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,

@@ -22,6 +22,10 @@ bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::Scal
 // run without checks of the stop word. It is high, because a longer nest runs with all checks, which is slow.
 inline constexpr uint64_t kMaxCountedTurns = uint64_t{1} << 25;
 
+// How long an iteration takes, compared with one of 64 simple instructions; at least 1. A nest may run
+// correspondingly fewer iterations without checks of the stop word.
+uint64_t weight_of(const llvm::Loop& loop);
+
 // Duplicates the loop. `condition` is a value at the end of its preheader. If it is true, the original loop
 // runs, which the caller may then change. Otherwise a copy runs, whose loops have the attribute `mark`; the
 // copy rarely runs and is not optimized. Updates `loops` and `dominators`.

@@ -57,7 +57,7 @@ bool Recognizer::is_link(Nest& nest, Loop* outermost) {
   while (nest.outermost() != outermost)
     if (!add_rows(nest, Stops::one)) return false;
   if (nest.stop) return false;
-  uint64_t turns = 1;
+  uint64_t turns = weight_of(*outermost);
   for (const llvm::SCEV* const last : nest.last) {
     const std::optional<uint64_t> known = constant_of(last);
     if (!known || *known >= kMaxCountedTurns || (turns *= *known + 1) > kMaxCountedTurns / kMaxNests)

@@ -31,11 +31,11 @@ using Tally = std::vector<uint64_t>;
 class Counter {
  public:
   Counter(const BytecodeModule& module, const Function& function, const Flow& flow,
-          const KernelArguments& arguments)
+          std::vector<NaturalLoop> loops, const KernelArguments& arguments)
       : function_(function),
         flow_(flow),
         arguments_(arguments),
-        loops_(natural_loops(flow)),
+        loops_(std::move(loops)),
         loop_at_(flow.blocks().size()),
         tally_(flow.blocks().size() + 1),
         steps_(module, flow, arguments) {
@@ -253,6 +253,7 @@ class Counter {
 
   End run_loop(NaturalLoop& loop) {
     if (loop.is_uniform && depth_ < kMaxDimensions) {
+      followed_ += steps_.registers.slots().size() + tally_.size() / 8;  // several copies take as long
       const CountedRegisters before = steps_.registers;
       const Tally tally_before = tally_;
       const Overwritten::Mark mark = steps_.overwritten.mark();
@@ -427,7 +428,9 @@ Result<KernelCounts> count_kernel(const BytecodeModule& module, uint32_t functio
   const Function& body = module.functions()[function];
   Arena arena({});
   const Flow flow = HALYARD_TRY(Flow::of(module, body, arena));
-  return Counter(module, body, flow, arguments).count();
+  std::optional<std::vector<NaturalLoop>> loops = natural_loops(flow);
+  if (!loops) return fail(Code::UNIMPLEMENTED, "the kernel has too many loops");
+  return Counter(module, body, flow, *std::move(loops), arguments).count();
 }
 
 }  // namespace halyard::vm

@@ -10,6 +10,9 @@ namespace {
 
 using Blocks = std::vector<std::vector<uint32_t>>;
 
+constexpr uint64_t kMostVisits = uint64_t{1}
+                                 << 20;  // of blocks: kernels of compiled programs need at most 2^16
+
 // The edges that lead to a block which the walk has entered and not left: by head, where they come from.
 std::map<uint32_t, std::vector<uint32_t>> back_edges(const Blocks& successors) {
   enum class State : uint8_t { unseen, open, done };
@@ -79,7 +82,7 @@ void sort_and_unite(std::vector<T>& numbers) {
 
 }  // namespace
 
-std::vector<NaturalLoop> natural_loops(const Flow& flow) {
+std::optional<std::vector<NaturalLoop>> natural_loops(const Flow& flow) {
   const size_t count = flow.blocks().size();
   Blocks successors(count);
   Blocks predecessors(count);
@@ -89,8 +92,10 @@ std::vector<NaturalLoop> natural_loops(const Flow& flow) {
       predecessors[target].push_back(block);
     });
   }
+  const auto edges = back_edges(successors);
+  if (uint64_t{count} * edges.size() > kMostVisits) return std::nullopt;
   std::vector<NaturalLoop> loops;
-  for (const auto& [head, sources] : back_edges(successors)) {
+  for (const auto& [head, sources] : edges) {
     NaturalLoop loop;
     loop.head = head;
     loop.has_block.resize(count);

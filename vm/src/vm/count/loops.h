@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "vm/decode/flow.h"
@@ -17,8 +18,9 @@ struct NaturalLoop {
   bool is_uniform = true;        // false once its iterations were found to differ
 };
 
-// A loop that can be entered other than by its head is not listed.
-std::vector<NaturalLoop> natural_loops(const Flow& flow);
+// A loop that can be entered other than by its head is not listed. Nothing if they would take too long to
+// find: the time and the memory are proportional to blocks times loops.
+std::optional<std::vector<NaturalLoop>> natural_loops(const Flow& flow);
 
 // Calls `each` with the index of each block that may follow.
 template <typename Each>

@@ -44,6 +44,10 @@ bool CountedSteps::step(uint32_t index, uint64_t& import_operations) {
       registers.set_reference(operand(3).reg, got);
       return true;
     }
+    case Op::list_set_ref:
+    case Op::list_resize:
+      // It may be the list of bindings, which later workgroups read too.
+      return fail("it changes a list");
     case Op::assign_ref: {
       const CountedReference source = registers.reference(operand(0).reg);
       if (operand(0).reg & kMoveBit) registers.set_reference(operand(0).reg, {});
