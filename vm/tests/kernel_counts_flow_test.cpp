@@ -534,8 +534,7 @@ TEST(KernelCountsFlow, BindingsThatAreNotKnown) {
   EXPECT_FALSE(has_bytes("%i9 = vm.const.i32 -1\n%r5 = vm.list.get.ref %r2, %i9 : !vm.buffer\n" + load));
   EXPECT_FALSE(has_bytes("%r5 = vm.list.get.ref %r3, %i9 : !vm.buffer\n" + load))
       << "not the list of bindings";
-  EXPECT_FALSE(has_bytes("%r5 = vm.assign.ref %r3\n%r6 = vm.assign.ref %R5\n" + load))
-      << "it was moved away";
+  EXPECT_FALSE(has_bytes("%r5 = vm.assign.ref %r3\n%r6 = vm.assign.ref %R5\n" + load)) << "it was moved away";
   EXPECT_FALSE(has_bytes("vm.br ^bb1(%R3 -> %r6)\n^bb1:\n%r5 = vm.assign.ref %r3\n" + load));
   EXPECT_FALSE(has_bytes("%r5 = vm.switch.ref %i9[%r3, %R4] else %r3 -> !vm.buffer\n" + load))
       << "one of two";
@@ -582,9 +581,9 @@ TEST(KernelCountsFlow, ConstantsOfOtherTypesAreData) {
   for (const char* load :
        {"%i20 = vm.buffer.load.i8.u %r1, %i12:13", "%i20 = vm.buffer.load.i16.s %r1, %i12:13",
         "%i22 = vm.buffer.load.f32 %r1, %i12:13\n%i20 = vm.bitcast.f32.i32 %i22",
-        "%i22:23 = vm.buffer.load.f64 %r1, %i12:13\n%i22:23 = vm.bitcast.f64.i64 %i22:23\n%i20 = "
-        "vm.cmp.nz.i64 "
-        "%i22:23",
+        R"(%i22:23 = vm.buffer.load.f64 %r1, %i12:13
+           %i22:23 = vm.bitcast.f64.i64 %i22:23
+           %i20 = vm.cmp.nz.i64 %i22:23)",
         "%i14:15 = vm.buffer.load.i64 %r3, %i10:11\n%i20 = vm.buffer.load.i32 %r1, %i14:15"})
     EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data", branch(load));
 }
