@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 
+import kernel_programs
 import vmrun
 
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
@@ -40,6 +41,7 @@ def programs():
         calls = list(example_calls(text))
         if calls and set(re.findall(r"^vm\.import (?:optional )?@(\w+)", text, re.MULTILINE)) <= {"hal", "hal_inline", "hal_loader"}:
             yield path.stem, text, calls
+    yield from kernel_programs.programs()
 
 
 def failure(text):

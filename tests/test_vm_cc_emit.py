@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import elementary_programs
+import kernel_programs
 import microkernel_programs
 import vmrun
 from test_vm_cc_fixtures import comparison
@@ -228,6 +229,15 @@ def check_functions(checks, folder):
             done = emit(source, level, made, "--no-portable")
             found = result(made) if done.returncode == 0 else done
             checks.check(f"{name} for {level}", None if found == expected else "other bits", None if isinstance(found, bytes) else found)
+
+
+def check_local_memory(checks, folder):
+    """It is as long as the kernel's attribute says, though buffers of the kernel's own share its pages."""
+    source, made = program(kernel_programs.program(kernel_programs.LOCAL_MEMORY, 4096), folder, "local_memory"), os.path.join(folder, "made.vmfb")
+    for level in levels():
+        done = emit(source, level, made, "--no-portable")
+        found = vmrun.run("vm-run", f"--module={made}", "--function=f", "--input=8xi32=1") if done.returncode == 0 else done
+        checks.check(f"local memory for {level}", None if "8xi32=4097 " in found.stdout else "another length", found)
 
 
 def program(text, folder, name):
@@ -482,6 +492,7 @@ def main(folder):
     check_buffers(checks, folder)
     check_microkernels(checks, folder)
     check_functions(checks, folder)
+    check_local_memory(checks, folder)
     if vmrun.fixtures():
         check_fixtures(checks, folder)
         check_bits(checks, folder)

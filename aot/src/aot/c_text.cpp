@@ -119,7 +119,8 @@ std::string compiler_checks(bool floats) {
         "#error \"this program rounds each operation to its type: compile without -ffast-math, for i386 with "
         "-mfpmath=sse\"\n#endif\n"
         "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
-        "#elif defined(__GNUC__) && !defined(__STRICT_ANSI__) && defined(__FP_FAST_FMA)\n"
+        "#elif defined(__GNUC__) && !defined(__STRICT_ANSI__) && (defined(__FP_FAST_FMA) || "
+        "defined(__FP_FAST_FMAF))\n"
         "#error \"this program rounds products before it adds them: compile with -std=c11 or "
         "-ffp-contract=off\"\n#endif\n";
   return text;

@@ -248,7 +248,9 @@ void FunctionWriter::write_own(Form::Own kind, size_t step) {
 bool FunctionWriter::compares_itself(size_t step) const {
   const vm::Instruction& instruction = flow_.instruction(step);
   const vm::OpInfo& op = vm::info(instruction.op);
-  if (op.operand_count != 3 || form_of(instruction.op).text.find_first_of("=<>") == std::string_view::npos)
+  if (op.operand_count != 3 || op.operands[0].bank != op.operands[1].bank ||
+      has_trait(instruction.op, vm::SHIFTS) ||
+      form_of(instruction.op).text.find_first_of("=<>") == std::string_view::npos)
     return false;
   const auto is_plain = [&](size_t i) {
     const Bank bank = op.operands[i].bank;

@@ -457,12 +457,20 @@ void Lifter::fill(const Place& target, ValueId pattern, uint32_t width, Nodes& o
                  .accesses = {{.memory = target.memory, .writes = true}}});
 }
 
+// Whether both may have bytes in common. Bindings may be the same buffer.
+bool Lifter::may_overlap(const Place& x, const Place& y) const {
+  const auto is_binding = [&](const Place& place) {
+    return memories_[place.memory].kind == MemoryKind::binding;
+  };
+  return x.memory == y.memory || (is_binding(x) && is_binding(y));
+}
+
 void Lifter::copy(const Place& source, const Place& target, Nodes& out) {
   if (is_stuck() || values_.is_constant(target.length, 0)) return;
   memories_[target.memory].is_written = true;
   memories_[source.memory].is_read = true;
   out.push_back({.kind = Node::Kind::effect,
-                 .text = fmt::format("{}({}, {}, {});", source.memory == target.memory ? "memmove" : "memcpy",
+                 .text = fmt::format("{}({}, {}, {});", may_overlap(source, target) ? "memmove" : "memcpy",
                                      address(target, i64(0), 1), address(source, i64(0), 1),
                                      values_.size_text(target.length)),
                  .uses = {source.offset, target.offset, target.length},

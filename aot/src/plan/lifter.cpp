@@ -453,6 +453,7 @@ std::map<uint16_t, ValueId> Lifter::variables_of(Context& context, LoopShape& sh
         range.low = begin.low;
         range.high = std::max(begin.high, bound - 1 + counter.step);
         range.step = begin.step == 0 ? counter.step : 1;
+        range.high = range.last();
         shape.assumed = bound;
       }
     }
@@ -604,6 +605,7 @@ Lifter::State Lifter::lift_loop(Context& context, size_t head, State state, Loop
     const size_t sites = sites_.size();
     search_loop(context, head, state, outer);
     memories_.resize(memories);
+    std::erase_if(constants_, [&](const auto& each) { return each.second >= memories; });
     sites_.resize(sites);
     if (is_stuck()) return state;
   }

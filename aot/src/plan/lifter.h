@@ -179,6 +179,7 @@ class Lifter {
   void run(const Command& command, const std::vector<Returned>& table, Nodes& out);
   Place resolve(const Command::Binding& binding, const std::vector<Returned>& table, Nodes& out);
   void fill(const Place& target, ValueId pattern, uint32_t width, Nodes& out);
+  bool may_overlap(const Place& x, const Place& y) const;
   void copy(const Place& source, const Place& target, Nodes& out);
   ValueId sum(ValueId a, ValueId b, Nodes& out);
   ValueId dimension(ObjectId view, uint32_t index);

@@ -26,8 +26,8 @@ Range fitted(Wide low, Wide high, int64_t step, Bank bank) {
 int64_t gcd(int64_t a, int64_t b) { return std::gcd(a, b); }
 
 Range product(const Range& a, const Range& b, Bank bank) {
-  const Wide corners[] = {Wide{a.low} * b.low, Wide{a.low} * b.high, Wide{a.high} * b.low,
-                          Wide{a.high} * b.high};
+  const Wide corners[] = {Wide{a.low} * b.low, Wide{a.low} * b.last(), Wide{a.last()} * b.low,
+                          Wide{a.last()} * b.last()};
   int64_t step = 1;
   const auto scaled = [](int64_t of, int64_t by) {
     const Wide wide = Wide{of} * by;
@@ -47,6 +47,12 @@ Range sum(const Range& a, const Range& b, Bank bank) {
 Range Range::of(Bank bank) {
   if (bank == Bank::i32) return {INT32_MIN, INT32_MAX, 1};
   return {};
+}
+
+int64_t Range::last() const {
+  if (step <= 1) return high;
+  const Wide apart = Wide{high} - low;
+  return static_cast<int64_t>(low + apart / step * step);
 }
 
 bool Range::is_full(Bank bank) const {
@@ -302,7 +308,7 @@ Range Values::range(Op op, const std::array<ValueId, 3>& operands, Bank bank) co
       return sum(a, b, bank);
     case Op::sub_i32:
     case Op::sub_i64:
-      return fitted(Wide{a.low} - b.high, Wide{a.high} - b.low, gcd(a.step, b.step), bank);
+      return fitted(Wide{a.low} - b.last(), Wide{a.high} - b.low, gcd(a.step, b.step), bank);
     case Op::mul_i32:
     case Op::mul_i64:
       return product(a, b, bank);

@@ -27,6 +27,8 @@ struct Range {
   static Range of(vm::Bank bank);  // all
   static Range just(int64_t value) { return {value, value, 0}; }
   bool is_full(vm::Bank bank) const;
+  // The largest value: `low` plus a multiple of `step`. `high` may be above it.
+  int64_t last() const;
   Range joined(const Range& other) const;
   // Whether 32 bits without a sign have all values.
   bool is_narrow() const { return low >= 0 && high <= INT64_C(0xFFFFFFFF); }

@@ -255,10 +255,12 @@ void KernelEntry::make_arguments() {
   // The buffers that the kernel allocates are before the memory that it was given.
   const uint64_t own_bytes = own_bytes_ + dynamic_bytes_;
   Value* const bytes = b_.CreateZExt(field(workgroup, kWorkgroupMemoryBytes, i32), i64);
-  if (own_bytes + kernel_.local_memory > 0)
-    fail_unless(b_.CreateICmpUGE(bytes, b_.getInt64(own_bytes + kernel_.local_memory)), kResourceExhausted);
+  // The memory is whole pages; the rest of the last one is not used.
+  const uint64_t pages = local_memory_pages() * kPage;
+  if (pages > 0) fail_unless(b_.CreateICmpUGE(bytes, b_.getInt64(pages)), kResourceExhausted);
   Value* const memory = room(sizeof(KernelBuffer));
-  Value* const given = kernel_.local_memory ? b_.CreateSub(bytes, b_.getInt64(own_bytes)) : b_.getInt64(0);
+  Value* const given =
+      kernel_.local_memory ? b_.CreateSub(bytes, b_.getInt64(pages - kernel_.local_memory)) : b_.getInt64(0);
   fill_buffer(
       memory,
       b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), field(workgroup, kWorkgroupMemory, pointer), own_bytes),
