@@ -384,23 +384,40 @@ static PyObject* call_poll(PyObject* object, PyObject* unused) {
   return state;
 }
 
+static int is_suspended(const CallObject* self) {
+  return halyard_call_state(self->handle) != HALYARD_CALL_DONE;
+}
+
 static PyObject* resume(PyObject* object) {
   CallObject* self = (CallObject*)object;
   if (self->awaits_fence) return call_poll(object, NULL);
+  const int was_suspended = is_suspended(self);
   halyard_status_t status;
   Py_BEGIN_ALLOW_THREADS
   status = halyard_call_resume(self->handle, &self->state);
   Py_END_ALLOW_THREADS
   if (raise_status(state_of(object), status) < 0) {
-    finish(self);
+    if (was_suspended && !is_suspended(self)) finish(self);  // the program failed
     return NULL;
   }
   return state_or_wait(self);
 }
 
+// Raises FailedPreconditionError if the condition is false. 0 or -1.
+static int require(CallObject* self, int condition, const char* failure) {
+  if (condition) return 0;
+  return raise_status(state_of((PyObject*)self), halyard_status_create(HALYARD_FAILED_PRECONDITION, failure));
+}
+
+static int check_no_step_runs(CallObject* self) {
+  return require(self, !self->is_running,
+                 "another thread runs begin() or resume() of the call; wait until it has returned");
+}
+
 // Runs a step; `arguments` null: resume. The context knows which thread runs it (refuse_reentry).
 static PyObject* run_step(CallObject* self, PyObject* arguments) {
   if (check_open(self) < 0) return NULL;
+  if (check_no_step_runs(self) < 0) return NULL;
   if (self->holds_lock) self->function->context->owner = PyThread_get_thread_ident();
   self->is_running = 1;
   PyObject* state = arguments ? begin((PyObject*)self, arguments) : resume((PyObject*)self);
@@ -425,11 +442,21 @@ static PyObject* call_results(PyObject* object, PyObject* arguments) {
   CallObject* self = (CallObject*)object;
   module_state* state = state_of(object);
   if (check_open(self) < 0) return NULL;
+  if (check_no_step_runs(self) < 0) return NULL;
+  if (require(self, self->is_begun,
+              "there are no results to take: the call was not begun, has failed, or its results were taken") <
+      0)
+    return NULL;
   const Py_ssize_t count = self->function->result_count;
   halyard_value_t* results = PyMem_Calloc((size_t)count + 1, sizeof *results);
   if (!results) return PyErr_NoMemory();
   halyard_status_t status = halyard_call_results(self->handle, results, (size_t)count);
-  if (!status && self->function->is_async) {
+  if (status) {  // the call is suspended, and resume() can continue it
+    PyMem_Free(results);
+    raise_status(state, status);
+    return NULL;
+  }
+  if (self->function->is_async) {
     const halyard_object_t fence = fence_of(self);
     Py_BEGIN_ALLOW_THREADS
     status = halyard_fence_wait(fence, milliseconds_until(self->deadline));
