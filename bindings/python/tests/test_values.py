@@ -177,6 +177,33 @@ def test_noncontiguous_results_of_strange_formats():
     assert halyard.Tensor(np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_values_that_provide_an_array(product):
+    class Provider:
+        def __init__(self, give):
+            self.give = give
+
+        def __array__(self, *_, **__):
+            return self.give(self)
+
+    class OnlyDlpack:
+        def __dlpack__(self, **options):
+            return np.zeros(8, np.float32).__dlpack__()
+
+    for give in (lambda self: np.zeros(8, np.float32), lambda self: halyard.Tensor([0.0] * 8), lambda self: OnlyDlpack()):
+        assert product(Provider(give), [1.0] * 8).tolist() == [0.0] * 8
+    for give in (lambda self: self, lambda self: Provider(self.give), lambda self: [0.0] * 8, lambda self: None):
+        with pytest.raises(TypeError, match=r"__array__ of .*Provider.* must return an array"):
+            halyard.Tensor(Provider(give))
+        with pytest.raises(TypeError, match=r"mul\(\): argument 'input0' cannot be read: __array__ of"):
+            product(Provider(give), [1.0] * 8)
+
+    def fails(self):
+        raise KeyError("its own error")
+
+    with pytest.raises(KeyError, match="its own error"):
+        halyard.Tensor(Provider(fails))
+
+
 def test_arrays_in_the_other_byte_order(product):
     a = np.arange(8, dtype=np.float32)
     for other in (a.astype(">f4"), np.repeat(a, 2).astype(">f4")[::2],
