@@ -183,6 +183,10 @@ const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits);
 // Whether data of type `found` may be passed for `expected`: the sign of integers may differ if one is
 // signless.
 int same_element(uint32_t expected, uint32_t found);
+int same_integers(uint32_t expected, uint32_t found);  // whether they differ at most in the sign of integers
+// The signed type for a signless one; other types are unchanged. Arrays of Python have no signless integers,
+// but their names and formats find the signless types.
+uint32_t with_sign(uint32_t type);
 
 // ---- instance.c
 PyObject* wrap_device(module_state* state, halyard_device_t device);  // takes ownership of the device

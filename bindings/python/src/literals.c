@@ -169,7 +169,7 @@ static int view_of_elements(const view_request_t* request, const element_name_t*
     return -1;
   }
   for (int i = 0; i < buffer->ndim; ++i) shape[i] = (int64_t)buffer->shape[i];
-  if (check_element(request, element->type) < 0 || check_shape(request, shape, buffer->ndim) < 0) {
+  if (check_element(request, with_sign(element->type)) < 0 || check_shape(request, shape, buffer->ndim) < 0) {
     PyBuffer_Release(buffer);
     return -1;
   }

@@ -441,6 +441,7 @@ int copy_tensor(TensorObject* self, const view_request_t* request, PyObject* tar
     Py_XDECREF(done);
     return done ? 0 : -1;
   }
+  const int is_tensor = Py_TYPE(target) == expected.state->tensor_type;
   int unit = 1, result = -1;
   const element_name_t* found = element_by_format(buffer.format, buffer.itemsize, &unit);
   int64_t shape[32];
@@ -448,7 +449,9 @@ int copy_tensor(TensorObject* self, const view_request_t* request, PyObject* tar
   if (!found) {
     refuse(&expected,
            PyUnicode_FromFormat("has elements of format '%s', expected %s", buffer.format, element->numpy));
-  } else if (check_element(&expected, found->type) == 0 && check_shape(&expected, shape, buffer.ndim) == 0) {
+  } else if (check_element(&expected, is_tensor ? ((TensorObject*)target)->info.element_type
+                                                : with_sign(found->type)) == 0 &&
+             check_shape(&expected, shape, buffer.ndim) == 0) {
     if (unit == 1 && PyBuffer_IsContiguous(&buffer, 'C')) {
       halyard_status_t status;
       Py_BEGIN_ALLOW_THREADS

@@ -177,6 +177,72 @@ def test_noncontiguous_results_of_strange_formats():
     assert halyard.Tensor(np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+def gives_back(element):
+    """A function that returns its argument, which it declares as one such element."""
+    return halyard.load(halyard.assemble(f"""
+vm.module @m
+vm.export @f
+vm.attr @f "iree.abi.declaration" "sync func @f(%x: tensor<1x{element}>) -> (%y: tensor<1x{element}>)"
+vm.func @f(%r0: !hal.buffer_view) -> (!hal.buffer_view) {{
+  vm.return %r0
+}}
+"""), device="local-sync").f
+
+
+class OnlyDlpack:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__()
+
+
+ACCEPTED = [("i32", "int32"), ("i32", "uint32"), ("si32", "int32"), ("ui32", "uint32"), ("i8", "uint8"), ("ui64", "uint64")]
+REFUSED = [("si32", "uint32", "int32"), ("ui32", "int32", "uint32"), ("ui8", "int8", "uint8"), ("si64", "uint64", "int64")]
+
+
+@pytest.mark.parametrize("element, dtype", ACCEPTED)
+def test_signs_of_integers_that_fit(element, dtype):
+    f, value = gives_back(element), np.array([7], dtype)
+    for given in (value, memoryview(value), OnlyDlpack(value), halyard.Tensor(value)):
+        assert f(given).tolist() == [7]
+    for target in (np.zeros(1, dtype), halyard.Tensor([0], dtype)):
+        assert f([7], out=target).tolist() == [7]
+
+
+@pytest.mark.parametrize("element, dtype, expected", REFUSED)
+def test_signs_of_integers_that_differ(element, dtype, expected):
+    f, value = gives_back(element), np.array([7], dtype)
+    message = rf'elements of type {dtype}, expected {expected}; convert it .*astype\("{expected}"\), or .*view\("{expected}"\)'
+    for given in (value, value.astype(value.dtype.newbyteorder(">")), memoryview(value), OnlyDlpack(value)):
+        with pytest.raises(halyard.InvalidArgumentError, match=r"f\(\): argument 'x' has " + message):
+            f(given)
+        with pytest.raises(halyard.InvalidArgumentError, match="the tensor has " + message):
+            halyard.Tensor(given, element)
+        with pytest.raises(halyard.InvalidArgumentError, match="the tensor has " + message):
+            halyard.Tensor(given, expected)
+    assert f(value.view(expected)).tolist() == [7]
+    target = np.zeros(1, dtype)
+    with pytest.raises(halyard.InvalidArgumentError, match="argument 'out' has " + message):
+        f([7], out=target)
+    with pytest.raises(halyard.InvalidArgumentError, match="the target has " + message):
+        f([7]).copy_to(target)
+    assert target.tolist() == [0] and f([7], out=target.view(expected)).tolist() == [7]
+
+
+def test_tensors_without_a_sign():
+    """Programs create them; they fit functions and arrays of either sign."""
+    tensor = halyard.Tensor([7], "i32")
+    assert gives_back("si32")(tensor).tolist() == gives_back("ui32")(tensor).tolist() == [7]
+    for dtype in ("int32", "uint32"):
+        target = np.zeros(1, dtype)
+        tensor.copy_to(target)
+        assert target.tolist() == [7]
+    assert gives_back("ui32")([7], out=tensor) is tensor
+    with pytest.raises(halyard.InvalidArgumentError, match="type int32, expected uint32"):
+        gives_back("ui32")(halyard.Tensor([7], "si32"))
+
+
 def test_values_that_provide_an_array(product):
     class Provider:
         def __init__(self, give):
