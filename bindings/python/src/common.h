@@ -238,7 +238,10 @@ void unmap_tensor(TensorObject* self);
 int view_of_buffer(const view_request_t* request, uint32_t element_type, const int64_t* shape, int rank,
                    int unit, Py_buffer* bytes, halyard_object_t* out);
 
-// ---- numbers.c: no exception is set
+// ---- numbers.c
+// Sets *out to an integer from 0 to `most`; a null value leaves it unchanged. 0, or -1 with a ValueError or a
+// TypeError set, whose text begins with `name`. The functions below set no exception.
+int unsigned_of(PyObject* value, const char* name, uint64_t most, uint64_t* out);
 typedef enum { NUMBER_FITS, NUMBER_OF_OTHER_TYPE, NUMBER_OUT_OF_RANGE } number_fault;
 typedef enum { INTEGER_ANY_SIGN, INTEGER_SIGNED, INTEGER_UNSIGNED } integer_sign;
 int is_truth_value(PyObject* value);  // True, False, and numpy's

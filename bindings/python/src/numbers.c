@@ -5,6 +5,27 @@
 
 #include "common.h"
 
+int unsigned_of(PyObject* value, const char* name, uint64_t most, uint64_t* out) {
+  if (!value) return 0;
+  PyObject* index = PyNumber_Index(value);
+  if (!index) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError))
+      PyErr_Format(PyExc_TypeError, "%s must be an int, not %R", name, Py_TYPE(value));
+    return -1;
+  }
+  const unsigned long long number = PyLong_AsUnsignedLongLong(index);
+  const int is_outside = number == (unsigned long long)-1 && PyErr_Occurred();
+  Py_DECREF(index);
+  if (is_outside || number > most) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_ValueError, "%s must be from 0 to %llu, not %S", name, (unsigned long long)most,
+                 value);
+    return -1;
+  }
+  *out = number;
+  return 0;
+}
+
 // The kind of a numpy scalar or array, from its dtype: 'f', 'c', 'M'. 0: none.
 static char kind_of(PyObject* value) {
   PyObject* dtype = PyObject_GetAttrString(value, "dtype");
