@@ -66,6 +66,9 @@ static void* watch(void* unused) {
 
 static void forget_in_child(void) {
   is_set_up = 0;  // the thread does not exist
+  // The handler would wake the parent's thread, because parent and child share the eventfd.
+  const int descriptor = atomic_exchange(&wake_descriptor, -1);
+  if (descriptor >= 0) close(descriptor);
   pthread_mutex_init(&mutex, NULL);
 }
 
