@@ -344,10 +344,15 @@ PyObject* write_out(FunctionObject* function, PyObject* result, PyObject* out);
 // ---- interrupt.c
 // Installs the handler of Ctrl-C, on the main thread. With the interpreter's lock, before interrupt_begin.
 void interrupt_prepare(void);
+typedef struct {
+  halyard_call_t call;  // null: none
+  uint64_t number;      // differs between all calls
+  int is_cancelled;     // by Ctrl-C
+} interrupt_call;
 // Between these two, Ctrl-C cancels the call if it runs on the main thread. interrupt_end returns whether it
-// has.
-void interrupt_begin(halyard_call_t call);
-int interrupt_end(void);
+// has. *outer is the call whose Python function makes this call; Ctrl-C applies to it again afterwards.
+void interrupt_begin(halyard_call_t call, interrupt_call* outer);
+int interrupt_end(const interrupt_call* outer);
 int interrupt_watches(void);  // whether this is the main thread
 int interrupt_seen(void);     // whether Ctrl-C has cancelled its call
 

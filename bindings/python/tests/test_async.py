@@ -157,6 +157,60 @@ def test_ctrl_c_ends_a_long_call(example):
     assert after_ctrl_c(INTERRUPTED, example("fib")) == "interrupted 55\n"
 
 
+NESTED = """
+import halyard, sys
+inner = halyard.load(sys.argv[1])
+
+@halyard.function("0i_i")
+def work(x):
+    WORK
+    return x
+
+outer = halyard.load(halyard.assemble(sys.argv[2]), functions=[work], timeout=60)
+try:
+    print("returned", outer.f(7), flush=True)
+except KeyboardInterrupt:
+    print("interrupted", inner.recursive(10), flush=True)
+"""
+
+CALLS_AND_COUNTS = """
+vm.module @m
+vm.import @host.work cconv "0i_i"
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i0 = vm.call @host.work(%i0)
+  %i1 = vm.const.i32 COUNT
+  %i2 = vm.const.i32 STEP
+  vm.br ^bb1
+^bb1:
+  %i1 = vm.sub.i32 %i1, %i2
+  vm.cond_br %i1, ^bb1, ^bb2
+^bb2:
+  vm.return %i0
+}
+"""
+ENDLESS = CALLS_AND_COUNTS.replace("COUNT", "1").replace("STEP", "0")
+FINITE = CALLS_AND_COUNTS.replace("COUNT", "1000000").replace("STEP", "1")  # a cancelled call ends at a branch backwards
+
+
+def test_ctrl_c_ends_a_call_after_its_function_has_made_another(example):
+    text = NESTED.replace("WORK", "inner.recursive(10); print('ready', flush=True)")
+    assert after_ctrl_c(text, example("fib"), ENDLESS) == "interrupted 55\n"
+
+
+def test_ctrl_c_ends_only_the_innermost_call(example):
+    text = NESTED.replace("WORK", """try:
+        print("ready", flush=True)
+        inner.recursive(60)
+    except KeyboardInterrupt:
+        print("caught", flush=True)""")
+    for _ in range(20):  # on a busy machine, the signal may come before the inner call begins
+        printed = after_ctrl_c(text, example("fib"), FINITE)
+        if printed == "caught\nreturned 7\n":
+            break
+    assert printed == "caught\nreturned 7\n"
+
+
 INTERRUPTED_LATER = """
 import asyncio, halyard, signal, sys
 model = halyard.load(sys.argv[1])

@@ -8,6 +8,7 @@ import pytest
 
 import halyard
 from conftest import BUILD
+from test_async import FINITE
 
 PROGRAM = '''
 import multiprocessing, os, sys
@@ -90,24 +91,6 @@ def test_other_start_methods(tmp_path, example, device, method):
     assert run(tmp_path, example, device, method) == ["6.0 6.0", "own " + " ".join(["6.0"] * 4), "raised INVALID_ARGUMENT", "6.0 6.0"]
 
 
-# A cancelled call ends at a branch backwards.
-CALLS_AND_COUNTS = """
-vm.module @m
-vm.import @host.work cconv "0i_i"
-vm.export @f
-vm.func @f(%i0: i32) -> (i32) {
-  %i0 = vm.call @host.work(%i0)
-  %i1 = vm.const.i32 1000000
-  %i2 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  %i1 = vm.sub.i32 %i1, %i2
-  vm.cond_br %i1, ^bb1, ^bb2
-^bb2:
-  vm.return %i0
-}
-"""
-
 CTRL_C_IN_A_CHILD = """
 import os, signal, sys, time
 import halyard
@@ -145,6 +128,6 @@ print("parent", load(interrupt_child).f(7))
 
 @pytest.mark.parametrize("what", ["calls", "sleeps"])
 def test_ctrl_c_in_a_child_does_not_reach_the_parent(what):
-    done = subprocess.run([sys.executable, "-c", CTRL_C_IN_A_CHILD, what, CALLS_AND_COUNTS], capture_output=True, text=True, timeout=300,
+    done = subprocess.run([sys.executable, "-c", CTRL_C_IN_A_CHILD, what, FINITE], capture_output=True, text=True, timeout=300,
                           env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
     assert (done.stdout.splitlines(), done.returncode) == ([f"child {3 << 8}", "parent 7"], 0), done.stderr
