@@ -301,6 +301,11 @@ def test_none_is_no_tensor(product):
             product(*wrong)
 
 
+class OnlyFloat:
+    def __float__(self):
+        return float("inf")
+
+
 def test_elements_of_lists(product):
     import decimal
 
@@ -319,6 +324,13 @@ def test_elements_of_lists(product):
     for value, dtype in ((1.0, "bool"), (1.5, "int32"), (1.0, "int64"), ("1", "int8")):
         with pytest.raises(TypeError, match="has the element .*, which is not a number for"):
             halyard.Tensor([value], dtype)
+    for dtype in ("float64", "float32", "float16"):
+        for value in (decimal.Decimal("1e400"), decimal.Decimal("-1e400"), np.longdouble("1e400"), np.longdouble("-1e400")):
+            with pytest.raises(halyard.InvalidArgumentError, match=r"has the element -?1[eE]\+400, which does not fit"):
+                halyard.Tensor([value], dtype)
+        for value in (decimal.Decimal("inf"), np.longdouble("inf"), np.float16("inf"), np.float64("inf"), float("inf")):
+            assert halyard.Tensor([value, -value], dtype).tolist() == [float("inf"), -float("inf")]
+        assert halyard.Tensor([OnlyFloat()], dtype).tolist() == [float("inf")]
     assert halyard.Tensor([255], "i8").tolist() == [-1]  # the type has no sign
     assert halyard.Tensor([65519], "float16").tobytes() == np.float16(65504).tobytes()
     assert halyard.Tensor([2**64 - 1], "uint64").tolist() == [2**64 - 1]
