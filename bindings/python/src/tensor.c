@@ -5,6 +5,8 @@
 #include "common.h"
 #include "halyard/memory.h"
 
+enum { kMaxRank = 128 };  // of a view
+
 // ---- Creation
 
 PyObject* wrap_tensor(module_state* state, halyard_object_t view) {
@@ -444,9 +446,12 @@ int copy_tensor(TensorObject* self, const view_request_t* request, PyObject* tar
   const int is_tensor = Py_TYPE(target) == expected.state->tensor_type;
   int unit = 1, result = -1;
   const element_name_t* found = element_by_format(buffer.format, buffer.itemsize, &unit);
-  int64_t shape[32];
-  for (int i = 0; i < buffer.ndim && i < 32; ++i) shape[i] = buffer.shape[i];
-  if (!found) {
+  int64_t shape[kMaxRank];
+  for (int i = 0; i < buffer.ndim && i < kMaxRank; ++i) shape[i] = buffer.shape[i];
+  if (buffer.ndim > kMaxRank) {
+    refuse(&expected,
+           PyUnicode_FromFormat("has %d dimensions; tensors have at most %d", buffer.ndim, kMaxRank));
+  } else if (!found) {
     refuse(&expected,
            PyUnicode_FromFormat("has elements of format '%s', expected %s", buffer.format, element->numpy));
   } else if (check_element(&expected, is_tensor ? ((TensorObject*)target)->info.element_type

@@ -176,6 +176,20 @@ def test_bytes_of_the_wrong_size():
         halyard.Tensor.frombytes(b"12345678", "float99", (2,))
 
 
+@pytest.mark.parametrize("rank", [32, 33, 64, 128])
+def test_copy_to_with_many_dimensions(rank):
+    """The buffer protocol of a Tensor has as many as the tensor, numpy at most 64."""
+    tensor = halyard.Tensor.frombytes(b"abcd", "float32", (1,) * rank)
+    target = halyard.Tensor.frombytes(bytes(4), "float32", (1,) * rank)
+    tensor.copy_to(target)
+    assert target.tobytes() == b"abcd"
+    for other in ((1,) * (rank - 1), (1,) * (rank - 1) + (2,)):
+        target = halyard.Tensor.frombytes(bytes(4 * other[-1]), "float32", other)
+        with pytest.raises(halyard.InvalidArgumentError, match="the target has shape"):
+            tensor.copy_to(target)
+        assert target.tobytes() == bytes(4 * other[-1])
+
+
 def test_copy_to(device):
     tensor = halyard.Tensor(CUBE, device=device)
     for target in (np.zeros_like(CUBE), np.zeros((2, 3, 8), np.float32)[:, :, ::2], np.zeros((4, 3, 2), np.float32).T,
