@@ -187,7 +187,7 @@ static PyType_Spec waker_spec = {"halyard.Waker", sizeof(WakerObject), 0,
 // ---- Call
 
 static void on_turn(context_turn* turn) {
-  CallObject* self = (CallObject*)(void*)((char*)turn - offsetof(CallObject, turn));
+  CallObject* self = turn->call;
   self->is_queued = 0;
   self->holds_lock = 1;
   self->function->context->loop = self->loop;
@@ -225,6 +225,7 @@ static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* key
   self->is_begun = 0;
   self->awaits_fence = 0;
   self->turn.come = on_turn;
+  self->turn.call = self;
   self->loop = PyThread_get_thread_ident();
   self->is_queued = 0;
   self->holds_lock = 0;

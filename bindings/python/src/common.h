@@ -316,6 +316,7 @@ int check_context(module_state* state, const ContextObject* context);
 typedef struct context_turn context_turn;
 struct context_turn {
   void (*come)(context_turn* turn);
+  void* call;  // for `come`
   context_turn* next;
 };
 // Takes the context's lock or waits in its queue. 1: has the lock; 0: waits; -1: an exception is set.
