@@ -446,18 +446,14 @@ static PyObject* call_results(PyObject* object, PyObject* arguments) {
   if (check_no_step_runs(self) < 0) return NULL;
   if (require(self, self->is_begun,
               "there are no results to take: the call was not begun, has failed, or its results were taken") <
-      0)
+          0 ||
+      require(self, !is_suspended(self), "the call is not done; resume() it until that returns 0") < 0)
     return NULL;
   const Py_ssize_t count = self->function->result_count;
   halyard_value_t* results = PyMem_Calloc((size_t)count + 1, sizeof *results);
   if (!results) return PyErr_NoMemory();
   halyard_status_t status = halyard_call_results(self->handle, results, (size_t)count);
-  if (status) {  // the call is suspended, and resume() can continue it
-    PyMem_Free(results);
-    raise_status(state, status);
-    return NULL;
-  }
-  if (self->function->is_async) {
+  if (!status && self->function->is_async) {
     const halyard_object_t fence = fence_of(self);
     Py_BEGIN_ALLOW_THREADS
     status = halyard_fence_wait(fence, milliseconds_until(self->deadline));
