@@ -1,5 +1,6 @@
 """Loading: from a file to functions that can be called."""
 
+import math
 import os
 import threading
 import weakref
@@ -23,7 +24,7 @@ def load(source, *, device=None, devices=None, parameters=None, functions=(), in
                 with its own state)
     max_memory  bytes of memory that the program may use; 0: no limit
     max_stack   bytes of the stack of one call; 0: the default, 8 MiB
-    timeout     seconds that each call may take; None: no limit. model.main(x, timeout=0.5) limits one call
+    timeout     seconds that each call may take, more than 0; None: no limit. model.main(x, timeout=0.5) limits one call
     capture     a file to which all executed command buffers are written (docs/captures.md)
     verify      if true, verifies all functions now, not at their first call
     preload     if true, reads the files into memory; they may then be changed or deleted
@@ -33,6 +34,20 @@ def load(source, *, device=None, devices=None, parameters=None, functions=(), in
     return Model(source, device=device, devices=devices, parameters=parameters, functions=functions, instance=instance,
                  threads=threads, max_memory=max_memory, max_stack=max_stack, timeout=timeout, capture=capture,
                  verify=verify, preload=preload, native=native, channels=channels)
+
+
+def _nanoseconds(timeout):
+    """The time limit for a Context, in which 0 is no limit; so a short one is rounded up."""
+    if timeout is None:
+        return 0
+    try:
+        is_positive = not math.isnan(timeout) and timeout > 0
+    except TypeError:
+        raise TypeError(f"timeout must be a number of seconds or None, not {type(timeout)!r}") from None
+    if not is_positive:
+        raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}; None is no limit")
+    nanoseconds = float(timeout) * 1e9
+    return math.ceil(nanoseconds) if nanoseconds < 2**63 else 0
 
 
 class Model:
@@ -60,7 +75,7 @@ class Model:
         self.devices = [self._open(item) for item in devices]
         self._programs = native_programs(instance, functions, self.devices[0] if self.devices else None) + self._programs
         self._options = {"max_memory": max_memory, "max_stack": max_stack,
-                         "max_time_ns": int(timeout * 1e9) if timeout is not None else 0, "preload": preload}
+                         "max_time_ns": _nanoseconds(timeout), "preload": preload}
         if channels is not None:
             self._options["channels"] = channels
         if capture is not None:

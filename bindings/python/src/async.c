@@ -187,7 +187,7 @@ static PyType_Spec waker_spec = {"halyard.Waker", sizeof(WakerObject), 0,
 // ---- Call
 
 static void on_turn(context_turn* turn) {
-  CallObject* self = (CallObject*)(void*)((char*)turn - offsetof(CallObject, turn));
+  CallObject* self = turn->call;
   self->is_queued = 0;
   self->holds_lock = 1;
   self->function->context->loop = self->loop;
@@ -225,6 +225,7 @@ static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* key
   self->is_begun = 0;
   self->awaits_fence = 0;
   self->turn.come = on_turn;
+  self->turn.call = self;
   self->loop = PyThread_get_thread_ident();
   self->is_queued = 0;
   self->holds_lock = 0;
@@ -384,23 +385,40 @@ static PyObject* call_poll(PyObject* object, PyObject* unused) {
   return state;
 }
 
+static int is_suspended(const CallObject* self) {
+  return halyard_call_state(self->handle) != HALYARD_CALL_DONE;
+}
+
 static PyObject* resume(PyObject* object) {
   CallObject* self = (CallObject*)object;
   if (self->awaits_fence) return call_poll(object, NULL);
+  const int was_suspended = is_suspended(self);
   halyard_status_t status;
   Py_BEGIN_ALLOW_THREADS
   status = halyard_call_resume(self->handle, &self->state);
   Py_END_ALLOW_THREADS
   if (raise_status(state_of(object), status) < 0) {
-    finish(self);
+    if (was_suspended && !is_suspended(self)) finish(self);  // the program failed
     return NULL;
   }
   return state_or_wait(self);
 }
 
+// Raises FailedPreconditionError if the condition is false. 0 or -1.
+static int require(CallObject* self, int condition, const char* failure) {
+  if (condition) return 0;
+  return raise_status(state_of((PyObject*)self), halyard_status_create(HALYARD_FAILED_PRECONDITION, failure));
+}
+
+static int check_no_step_runs(CallObject* self) {
+  return require(self, !self->is_running,
+                 "another thread runs begin() or resume() of the call; wait until it has returned");
+}
+
 // Runs a step; `arguments` null: resume. The context knows which thread runs it (refuse_reentry).
 static PyObject* run_step(CallObject* self, PyObject* arguments) {
   if (check_open(self) < 0) return NULL;
+  if (check_no_step_runs(self) < 0) return NULL;
   if (self->holds_lock) self->function->context->owner = PyThread_get_thread_ident();
   self->is_running = 1;
   PyObject* state = arguments ? begin((PyObject*)self, arguments) : resume((PyObject*)self);
@@ -425,6 +443,12 @@ static PyObject* call_results(PyObject* object, PyObject* arguments) {
   CallObject* self = (CallObject*)object;
   module_state* state = state_of(object);
   if (check_open(self) < 0) return NULL;
+  if (check_no_step_runs(self) < 0) return NULL;
+  if (require(self, self->is_begun,
+              "there are no results to take: the call was not begun, has failed, or its results were taken") <
+          0 ||
+      require(self, !is_suspended(self), "the call is not done; resume() it until that returns 0") < 0)
+    return NULL;
   const Py_ssize_t count = self->function->result_count;
   halyard_value_t* results = PyMem_Calloc((size_t)count + 1, sizeof *results);
   if (!results) return PyErr_NoMemory();

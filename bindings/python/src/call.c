@@ -392,15 +392,16 @@ static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_valu
   PyObject* result = NULL;
   int is_converted = 0, is_interrupted = 0;
   halyard_call_t call = NULL;
+  interrupt_call outer = {0};
   if (enter_context(state, function->context, deadline) == 0) {
     call = take_call(function);
     halyard_status_t status = NULL;
     if (call) {
       interrupt_prepare();
       Py_BEGIN_ALLOW_THREADS
-      interrupt_begin(call);
+      interrupt_begin(call, &outer);
       status = run_call(function, call, deadline, arguments, argument_count, results);
-      is_interrupted = interrupt_end();
+      is_interrupted = interrupt_end(&outer);
       Py_END_ALLOW_THREADS
       give_back_call(function, call);
       if (!status && holds_list(results, function->result_count)) {

@@ -183,6 +183,10 @@ const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits);
 // Whether data of type `found` may be passed for `expected`: the sign of integers may differ if one is
 // signless.
 int same_element(uint32_t expected, uint32_t found);
+int same_integers(uint32_t expected, uint32_t found);  // whether they differ at most in the sign of integers
+// The signed type for a signless one; other types are unchanged. Arrays of Python have no signless integers,
+// but their names and formats find the signless types.
+uint32_t with_sign(uint32_t type);
 
 // ---- instance.c
 PyObject* wrap_device(module_state* state, halyard_device_t device);  // takes ownership of the device
@@ -234,7 +238,10 @@ void unmap_tensor(TensorObject* self);
 int view_of_buffer(const view_request_t* request, uint32_t element_type, const int64_t* shape, int rank,
                    int unit, Py_buffer* bytes, halyard_object_t* out);
 
-// ---- numbers.c: no exception is set
+// ---- numbers.c
+// Sets *out to an integer from 0 to `most`; a null value leaves it unchanged. 0, or -1 with a ValueError or a
+// TypeError set, whose text begins with `name`. The functions below set no exception.
+int unsigned_of(PyObject* value, const char* name, uint64_t most, uint64_t* out);
 typedef enum { NUMBER_FITS, NUMBER_OF_OTHER_TYPE, NUMBER_OUT_OF_RANGE } number_fault;
 typedef enum { INTEGER_ANY_SIGN, INTEGER_SIGNED, INTEGER_UNSIGNED } integer_sign;
 int is_truth_value(PyObject* value);  // True, False, and numpy's
@@ -309,6 +316,7 @@ int check_context(module_state* state, const ContextObject* context);
 typedef struct context_turn context_turn;
 struct context_turn {
   void (*come)(context_turn* turn);
+  void* call;  // for `come`
   context_turn* next;
 };
 // Takes the context's lock or waits in its queue. 1: has the lock; 0: waits; -1: an exception is set.
@@ -337,10 +345,15 @@ PyObject* write_out(FunctionObject* function, PyObject* result, PyObject* out);
 // ---- interrupt.c
 // Installs the handler of Ctrl-C, on the main thread. With the interpreter's lock, before interrupt_begin.
 void interrupt_prepare(void);
+typedef struct {
+  halyard_call_t call;  // null: none
+  uint64_t number;      // differs between all calls
+  int is_cancelled;     // by Ctrl-C
+} interrupt_call;
 // Between these two, Ctrl-C cancels the call if it runs on the main thread. interrupt_end returns whether it
-// has.
-void interrupt_begin(halyard_call_t call);
-int interrupt_end(void);
+// has. *outer is the call whose Python function makes this call; Ctrl-C applies to it again afterwards.
+void interrupt_begin(halyard_call_t call, interrupt_call* outer);
+int interrupt_end(const interrupt_call* outer);
 int interrupt_watches(void);  // whether this is the main thread
 int interrupt_seen(void);     // whether Ctrl-C has cancelled its call
 

@@ -73,25 +73,29 @@ static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* 
   module_state* state = PyType_GetModuleState(type);
   InstanceObject* instance;
   PyObject *programs, *devices, *parameters, *capture = NULL, *channels = Py_None, *arrays = NULL;
-  unsigned long long max_memory = 0, max_stack = 0, max_time = 0;
-  unsigned int lead = 0;
+  PyObject *max_memory = NULL, *max_stack = NULL, *max_time = NULL, *lead = NULL;
   int preload = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OOO|$KKKIO&pOO!:Context", names,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OOO|$OOOOO&pOO!:Context", names,
                                    state->instance_type, &instance, &programs, &devices, &parameters,
                                    &max_memory, &max_stack, &max_time, &lead, PyUnicode_FSConverter, &capture,
                                    &preload, &channels, &PyTuple_Type, &arrays))
     return NULL;
+  halyard_context_options_t options = {.struct_size = sizeof options};
+  uint64_t lead_device = 0;
+  if (unsigned_of(max_memory, "max_memory", UINT64_MAX, &options.max_memory) < 0 ||
+      unsigned_of(max_stack, "max_stack", UINT64_MAX, &options.max_stack) < 0 ||
+      unsigned_of(max_time, "max_time_ns", UINT64_MAX, &options.max_time_ns) < 0 ||
+      unsigned_of(lead, "lead_device", UINT32_MAX, &lead_device) < 0) {
+    Py_XDECREF(capture);
+    return NULL;
+  }
   if (channels != Py_None && Py_TYPE(channels) != state->channels_type) {
     Py_XDECREF(capture);
     return PyErr_Format(PyExc_TypeError, "channels must be a halyard.Channels or None, not %R",
                         Py_TYPE(channels));
   }
-  halyard_context_options_t options = {.struct_size = sizeof options};
   if (channels != Py_None) options.channels = ((ChannelsObject*)channels)->handle;
-  options.max_memory = max_memory;
-  options.max_stack = max_stack;
-  options.max_time_ns = max_time;
-  options.lead_device = lead;
+  options.lead_device = (uint32_t)lead_device;
   options.flags = preload ? HALYARD_CONTEXT_PRELOAD_PARAMETERS : 0u;
   options.capture_path = capture ? PyBytes_AsString(capture) : NULL;
   PyObject *keep_programs = NULL, *keep_devices = NULL, *keep_files = NULL;

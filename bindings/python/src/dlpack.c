@@ -207,7 +207,8 @@ int view_of_dlpack(const view_request_t* request, PyObject* value, halyard_objec
   if (result < 0) return -1;
   halyard_view_info_t info = {.struct_size = sizeof info};
   if (raise_status(request->state, halyard_view_info(view, &info)) < 0 ||
-      check_element(request, info.element_type) < 0 || check_shape(request, info.shape, (int)info.rank) < 0) {
+      check_element(request, with_sign(info.element_type)) < 0 ||
+      check_shape(request, info.shape, (int)info.rank) < 0) {
     halyard_release(view);
     return -1;
   }

@@ -57,11 +57,22 @@ const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits) {
   return NULL;
 }
 
+// The upper bytes of integer types. Programs compute with signless integers.
+enum { kSignless = 0x10, kSigned = 0x11, kUnsigned = 0x12 };
+
+int same_integers(uint32_t expected, uint32_t found) {
+  const uint32_t a = expected >> 24, b = found >> 24;
+  return (expected & 0xFF) == (found & 0xFF) && a >= kSignless && a <= kUnsigned && b >= kSignless &&
+         b <= kUnsigned;
+}
+
 int same_element(uint32_t expected, uint32_t found) {
   if (expected == found) return 1;
-  // Programs compute with signless integers: 0x10 is any sign, 0x11 signed, 0x12 unsigned.
-  const uint32_t a = expected >> 24, b = found >> 24;
-  return (expected & 0xFF) == (found & 0xFF) && a >= 0x10 && a <= 0x12 && b >= 0x10 && b <= 0x12;
+  return same_integers(expected, found) && (expected >> 24 == kSignless || found >> 24 == kSignless);
+}
+
+uint32_t with_sign(uint32_t type) {
+  return type >> 24 == kSignless ? (uint32_t)kSigned << 24 | (type & 0xFFFFFF) : type;
 }
 
 // Adds one entry and releases the value.

@@ -17,9 +17,8 @@
 #include "common.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static halyard_call_t current;  // the call of the main thread; guarded by the mutex
-static uint64_t call_number;    // counts calls; guarded by the mutex
-static int is_cancelled;        // Ctrl-C has cancelled that call; guarded by the mutex
+static interrupt_call current;  // the innermost call of the main thread; guarded by the mutex
+static uint64_t call_count;     // guarded by the mutex
 static pthread_t main_thread;
 static atomic_int wake_descriptor = -1;
 static struct sigaction previous;  // Python's handler; only the main thread writes it
@@ -50,11 +49,11 @@ static void* watch(void* unused) {
     uint64_t number = 0;
     for (;;) {
       pthread_mutex_lock(&mutex);
-      const int is_there = current && (number == 0 || number == call_number);
+      const int is_there = current.call && (number == 0 || number == current.number);
       if (is_there) {
-        number = call_number;
-        is_cancelled = 1;
-        halyard_call_cancel(current);
+        number = current.number;
+        current.is_cancelled = 1;
+        halyard_call_cancel(current.call);
       }
       pthread_mutex_unlock(&mutex);
       if (!is_there) break;
@@ -66,6 +65,9 @@ static void* watch(void* unused) {
 
 static void forget_in_child(void) {
   is_set_up = 0;  // the thread does not exist
+  // The handler would wake the parent's thread, because parent and child share the eventfd.
+  const int descriptor = atomic_exchange(&wake_descriptor, -1);
+  if (descriptor >= 0) close(descriptor);
   pthread_mutex_init(&mutex, NULL);
 }
 
@@ -134,12 +136,11 @@ void interrupt_prepare(void) {
     install_handler(&now);
 }
 
-void interrupt_begin(halyard_call_t call) {
+void interrupt_begin(halyard_call_t call, interrupt_call* outer) {
   if (!pthread_equal(pthread_self(), main_thread)) return;
   pthread_mutex_lock(&mutex);
-  current = call;
-  is_cancelled = 0;
-  ++call_number;
+  *outer = current;
+  current = (interrupt_call){.call = call, .number = ++call_count};
   pthread_mutex_unlock(&mutex);
 }
 
@@ -147,16 +148,16 @@ int interrupt_watches(void) { return pthread_equal(pthread_self(), main_thread);
 
 int interrupt_seen(void) {
   pthread_mutex_lock(&mutex);
-  const int result = is_cancelled;
+  const int result = current.is_cancelled;
   pthread_mutex_unlock(&mutex);
   return result;
 }
 
-int interrupt_end(void) {
+int interrupt_end(const interrupt_call* outer) {
   if (!pthread_equal(pthread_self(), main_thread)) return 0;
   pthread_mutex_lock(&mutex);
-  current = NULL;
-  const int result = is_cancelled;
+  const int result = current.is_cancelled;
+  current = *outer;
   pthread_mutex_unlock(&mutex);
   return result;
 }

@@ -169,7 +169,7 @@ static int view_of_elements(const view_request_t* request, const element_name_t*
     return -1;
   }
   for (int i = 0; i < buffer->ndim; ++i) shape[i] = (int64_t)buffer->shape[i];
-  if (check_element(request, element->type) < 0 || check_shape(request, shape, buffer->ndim) < 0) {
+  if (check_element(request, with_sign(element->type)) < 0 || check_shape(request, shape, buffer->ndim) < 0) {
     PyBuffer_Release(buffer);
     return -1;
   }
@@ -218,6 +218,21 @@ static int view_of_named(const view_request_t* request, PyObject* value, halyard
   return result;
 }
 
+// Checks what the __array__ of the value returned. It may not be a value that has only __array__, because
+// that may return another one, without end.
+static int check_is_array(const view_request_t* request, PyObject* value, PyObject* returned) {
+  if (PyObject_CheckBuffer(returned) || PyObject_HasAttrString(returned, "__dlpack__")) return 0;
+  PyObject* place = place_of(request);
+  if (place)
+    PyErr_Format(
+        PyExc_TypeError,
+        "%U cannot be read: __array__ of %R must return an array (numpy, the buffer protocol or DLPack), "
+        "not %R",
+        place, Py_TYPE(value), Py_TYPE(returned));
+  Py_XDECREF(place);
+  return -1;
+}
+
 int make_view(const view_request_t* request, PyObject* value, halyard_object_t* out) {
   if (Py_TYPE(value) == request->state->tensor_type) {
     const TensorObject* tensor = (TensorObject*)value;
@@ -251,7 +266,8 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
   // provide an array.
   if (PyObject_HasAttrString(value, "__array__")) {
     PyObject* array = PyObject_CallMethod(value, "__array__", NULL);
-    const int result = array && array != value ? make_view(request, array, out) : -1;
+    const int result =
+        array && check_is_array(request, value, array) == 0 ? make_view(request, array, out) : -1;
     Py_XDECREF(array);
     return result;
   }

@@ -5,6 +5,27 @@
 
 #include "common.h"
 
+int unsigned_of(PyObject* value, const char* name, uint64_t most, uint64_t* out) {
+  if (!value) return 0;
+  PyObject* index = PyNumber_Index(value);
+  if (!index) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError))
+      PyErr_Format(PyExc_TypeError, "%s must be an int, not %R", name, Py_TYPE(value));
+    return -1;
+  }
+  const unsigned long long number = PyLong_AsUnsignedLongLong(index);
+  const int is_outside = number == (unsigned long long)-1 && PyErr_Occurred();
+  Py_DECREF(index);
+  if (is_outside || number > most) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_ValueError, "%s must be from 0 to %llu, not %S", name, (unsigned long long)most,
+                 value);
+    return -1;
+  }
+  *out = number;
+  return 0;
+}
+
 // The kind of a numpy scalar or array, from its dtype: 'f', 'c', 'M'. 0: none.
 static char kind_of(PyObject* value) {
   PyObject* dtype = PyObject_GetAttrString(value, "dtype");
@@ -58,6 +79,17 @@ number_fault integer_of(PyObject* value, int bits, integer_sign sign, int64_t* o
   return NUMBER_FITS;
 }
 
+// Whether the value, which __float__ converts to this infinity, is a finite number: Decimal("1e400"),
+// numpy.longdouble("1e400"). A value that cannot be compared with floats is what __float__ returns.
+static int is_finite_value(PyObject* value, double infinity) {
+  if (PyFloat_Check(value)) return 0;
+  PyObject* number = PyFloat_FromDouble(infinity);
+  const int is_finite = number ? PyObject_RichCompareBool(value, number, infinity > 0 ? Py_LT : Py_GT) : 0;
+  Py_XDECREF(number);
+  PyErr_Clear();
+  return is_finite > 0;
+}
+
 number_fault float_of(PyObject* value, int bits, double* out) {
   if (!PyFloat_Check(value) && !PyLong_Check(value)) {
     if (PyUnicode_Check(value) || PyBytes_Check(value) || PyComplex_Check(value)) return NUMBER_OF_OTHER_TYPE;
@@ -74,6 +106,7 @@ number_fault float_of(PyObject* value, int bits, double* out) {
   // Numbers half a last place above the largest number round to infinity.
   const double limit = bits == 16 ? 65520.0 : bits == 32 ? 0x1.ffffffp127 : INFINITY;
   if (isfinite(number) && fabs(number) >= limit) return NUMBER_OUT_OF_RANGE;
+  if (isinf(number) && is_finite_value(value, number)) return NUMBER_OUT_OF_RANGE;
   *out = number;
   return NUMBER_FITS;
 }

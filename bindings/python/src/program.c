@@ -74,8 +74,8 @@ static const char* const kAttributes[] = {"iree.abi", "iree.abi.declaration", "i
                                           "iree.benchmark", NULL};
 
 static PyObject* program_function(PyObject* self, PyObject* argument) {
-  const unsigned long index = PyLong_AsUnsignedLong(argument);
-  if (PyErr_Occurred()) return NULL;
+  uint64_t index = 0;
+  if (unsigned_of(argument, "index", UINT32_MAX, &index) < 0) return NULL;
   halyard_module_t handle = ((ProgramObject*)self)->handle;
   halyard_function_description_t about = {.struct_size = sizeof about};
   if (raise_status(state_of(self), halyard_module_function(handle, (uint32_t)index, &about)) < 0) return NULL;

@@ -5,6 +5,8 @@
 #include "common.h"
 #include "halyard/memory.h"
 
+enum { kMaxRank = 128 };  // of a view
+
 // ---- Creation
 
 PyObject* wrap_tensor(module_state* state, halyard_object_t view) {
@@ -362,6 +364,57 @@ static Py_ssize_t tensor_length(PyObject* object) {
   return -1;
 }
 
+// A view of a new buffer of the device with a copy of the view's bytes.
+static halyard_status_t copy_to_device(halyard_device_t device, halyard_object_t view,
+                                       halyard_object_t* out) {
+  halyard_view_info_t info = {.struct_size = sizeof info};
+  uint64_t size = 0;
+  halyard_status_t status = halyard_view_info(view, &info);
+  if (!status) status = halyard_view_byte_count(view, &size);
+  if (status) return status;
+  void* bytes = malloc((size_t)size + 1);
+  if (!bytes) return halyard_status_create(HALYARD_RESOURCE_EXHAUSTED, "no memory for a copy of the tensor");
+  status = halyard_view_read(view, 0, bytes, (size_t)size);
+  if (!status)
+    status = halyard_view_create(device, info.element_type, info.shape, info.rank, bytes, (size_t)size, out);
+  free(bytes);
+  return status;
+}
+
+// Replaces the view, which may be that of an existing tensor, by one in memory of the device, if it is
+// elsewhere. 0, or -1 with an exception set.
+static int move_to_device(const view_request_t* request, halyard_object_t* view) {
+  if (!request->device) return 0;
+  halyard_device_t device = NULL;
+  if (raise_status(request->state, halyard_view_device(*view, &device)) < 0) return -1;
+  const int is_there = device == request->device;
+  halyard_release(device);
+  if (is_there) return 0;
+  halyard_object_t copy = NULL;
+  halyard_status_t status;
+  Py_BEGIN_ALLOW_THREADS
+  status = copy_to_device(request->device, *view, &copy);
+  Py_END_ALLOW_THREADS
+  if (raise_status(request->state, status) < 0) return -1;
+  halyard_release(*view);
+  *view = copy;
+  return 0;
+}
+
+// Replaces the view by one of the requested element type, which differs at most in the sign of integers.
+static int set_element_type(const view_request_t* request, halyard_object_t* view) {
+  halyard_view_info_t info = {.struct_size = sizeof info};
+  if (raise_status(request->state, halyard_view_info(*view, &info)) < 0) return -1;
+  if (!request->element_type || request->element_type == info.element_type) return 0;
+  halyard_object_t other = NULL;
+  if (raise_status(request->state,
+                   halyard_view_part(*view, 0, request->element_type, info.shape, info.rank, &other)) < 0)
+    return -1;
+  halyard_release(*view);
+  *view = other;
+  return 0;
+}
+
 // Tensor(value, dtype=None, device=None)
 static PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   static char* names[] = {"value", "dtype", "device", NULL};
@@ -385,6 +438,10 @@ static PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* k
   }
   halyard_object_t view = NULL;
   if (make_view(&request, value, &view) < 0) return NULL;
+  if (move_to_device(&request, &view) < 0 || set_element_type(&request, &view) < 0) {
+    halyard_release(view);
+    return NULL;
+  }
   return wrap_tensor(state, view);
 }
 
@@ -441,14 +498,20 @@ int copy_tensor(TensorObject* self, const view_request_t* request, PyObject* tar
     Py_XDECREF(done);
     return done ? 0 : -1;
   }
+  const int is_tensor = Py_TYPE(target) == expected.state->tensor_type;
   int unit = 1, result = -1;
   const element_name_t* found = element_by_format(buffer.format, buffer.itemsize, &unit);
-  int64_t shape[32];
-  for (int i = 0; i < buffer.ndim && i < 32; ++i) shape[i] = buffer.shape[i];
-  if (!found) {
+  int64_t shape[kMaxRank];
+  for (int i = 0; i < buffer.ndim && i < kMaxRank; ++i) shape[i] = buffer.shape[i];
+  if (buffer.ndim > kMaxRank) {
+    refuse(&expected,
+           PyUnicode_FromFormat("has %d dimensions; tensors have at most %d", buffer.ndim, kMaxRank));
+  } else if (!found) {
     refuse(&expected,
            PyUnicode_FromFormat("has elements of format '%s', expected %s", buffer.format, element->numpy));
-  } else if (check_element(&expected, found->type) == 0 && check_shape(&expected, shape, buffer.ndim) == 0) {
+  } else if (check_element(&expected, is_tensor ? ((TensorObject*)target)->info.element_type
+                                                : with_sign(found->type)) == 0 &&
+             check_shape(&expected, shape, buffer.ndim) == 0) {
     if (unit == 1 && PyBuffer_IsContiguous(&buffer, 'C')) {
       halyard_status_t status;
       Py_BEGIN_ALLOW_THREADS

@@ -7,12 +7,14 @@ static PyObject* assemble(PyObject* module, PyObject* arguments, PyObject* keywo
   static char* names[] = {"text", "bytecode_version", "file", NULL};
   const char *source, *file = NULL;
   Py_ssize_t size;
-  unsigned int version = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "s#|$Iz:assemble", names, &source, &size, &version,
-                                   &file))
+  PyObject* given_version = NULL;
+  uint64_t version = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "s#|$Oz:assemble", names, &source, &size,
+                                   &given_version, &file) ||
+      unsigned_of(given_version, "bytecode_version", UINT32_MAX, &version) < 0)
     return NULL;
   halyard_assemble_options_t options = {
-      .struct_size = sizeof options, .bytecode_version = version, .file = file};
+      .struct_size = sizeof options, .bytecode_version = (uint32_t)version, .file = file};
   void* bytes = NULL;
   size_t length = 0;
   halyard_status_t status;

@@ -49,12 +49,19 @@ int check_shape(const view_request_t* request, const int64_t* shape, int rank) {
 }
 
 int check_element(const view_request_t* request, uint32_t found) {
-  if (!request->element_type || same_element(request->element_type, found)) return 0;
-  const element_name_t *is = element_by_type(found), *wanted = element_by_type(request->element_type);
+  const uint32_t expected = request->is_signed ? with_sign(request->element_type) : request->element_type;
+  if (!expected || same_element(expected, found)) return 0;
+  const element_name_t *is = element_by_type(found), *wanted = element_by_type(expected);
   if (!is || !wanted)
     return refuse(request,
                   PyUnicode_FromFormat("has elements of type %s, expected %s", is ? is->numpy : "unknown",
                                        wanted ? wanted->numpy : "another"));
+  if (same_integers(expected, found))
+    return refuse(
+        request,
+        PyUnicode_FromFormat("has elements of type %s, expected %s; convert it with .astype(\"%s\"), or take "
+                             "the same bits with .view(\"%s\")",
+                             is->numpy, wanted->numpy, wanted->numpy, wanted->numpy));
   const int drops_parts = is->dl_code == kDlComplex && wanted->dl_code != kDlComplex;  // complex to real
   return refuse(request,
                 PyUnicode_FromFormat(

@@ -157,6 +157,60 @@ def test_ctrl_c_ends_a_long_call(example):
     assert after_ctrl_c(INTERRUPTED, example("fib")) == "interrupted 55\n"
 
 
+NESTED = """
+import halyard, sys
+inner = halyard.load(sys.argv[1])
+
+@halyard.function("0i_i")
+def work(x):
+    WORK
+    return x
+
+outer = halyard.load(halyard.assemble(sys.argv[2]), functions=[work], timeout=60)
+try:
+    print("returned", outer.f(7), flush=True)
+except KeyboardInterrupt:
+    print("interrupted", inner.recursive(10), flush=True)
+"""
+
+CALLS_AND_COUNTS = """
+vm.module @m
+vm.import @host.work cconv "0i_i"
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i0 = vm.call @host.work(%i0)
+  %i1 = vm.const.i32 COUNT
+  %i2 = vm.const.i32 STEP
+  vm.br ^bb1
+^bb1:
+  %i1 = vm.sub.i32 %i1, %i2
+  vm.cond_br %i1, ^bb1, ^bb2
+^bb2:
+  vm.return %i0
+}
+"""
+ENDLESS = CALLS_AND_COUNTS.replace("COUNT", "1").replace("STEP", "0")
+FINITE = CALLS_AND_COUNTS.replace("COUNT", "1000000").replace("STEP", "1")  # a cancelled call ends at a branch backwards
+
+
+def test_ctrl_c_ends_a_call_after_its_function_has_made_another(example):
+    text = NESTED.replace("WORK", "inner.recursive(10); print('ready', flush=True)")
+    assert after_ctrl_c(text, example("fib"), ENDLESS) == "interrupted 55\n"
+
+
+def test_ctrl_c_ends_only_the_innermost_call(example):
+    text = NESTED.replace("WORK", """try:
+        print("ready", flush=True)
+        inner.recursive(60)
+    except KeyboardInterrupt:
+        print("caught", flush=True)""")
+    for _ in range(20):  # on a busy machine, the signal may come before the inner call begins
+        printed = after_ctrl_c(text, example("fib"), FINITE)
+        if printed == "caught\nreturned 7\n":
+            break
+    assert printed == "caught\nreturned 7\n"
+
+
 INTERRUPTED_LATER = """
 import asyncio, halyard, signal, sys
 model = halyard.load(sys.argv[1])
@@ -485,3 +539,113 @@ def test_exit_while_programs_call_python(turn):
                           env={**os.environ, "PYTHONPATH": str(BUILD / "python")}, timeout=900)
     # The thread may still say that its call has failed.
     assert done.returncode == 0 and (done.stderr == "" or done.stderr.startswith("Exception in thread")), done.stderr
+
+
+# ---- Steps of a call
+
+YIELDS = """
+vm.module @m
+vm.dependency @hal 7
+vm.import @hal.fence.signal cconv "0r_v"
+vm.export @now
+vm.func @now(%i0: i32) -> (i32) {
+  vm.yield ^bb1
+^bb1:
+  vm.return %i0
+}
+vm.export @pause
+vm.attr @pause "iree.abi.model" "coarse-fences"
+vm.func @pause(%r0: !vm.ref, %r1: !vm.ref) -> () {
+  vm.yield ^bb1
+^bb1:
+  vm.return
+}
+vm.export @signals
+vm.attr @signals "iree.abi.model" "coarse-fences"
+vm.func @signals(%i0: i32, %r0: !vm.ref, %r1: !vm.ref) -> (i32) {
+  vm.yield ^bb1
+^bb1:
+  vm.call @hal.fence.signal(%r1)
+  vm.return %i0
+}
+"""
+
+YIELDED, WAITS, DONE = 1, 2, 0
+
+
+def begun(name, *arguments):
+    """A call that has yielded, and its model."""
+    model = halyard.load(halyard.assemble(YIELDS), device="local-sync")
+    call = halyard.Call(model[name], halyard.Waker(), 1)
+    assert call.enter() and call.begin(*arguments) == YIELDED
+    return call, model
+
+
+def test_results_are_refused_until_the_call_is_done():
+    call, model = begun("now", 7)
+    with pytest.raises(halyard.FailedPreconditionError, match="not done"):
+        call.results()
+    with pytest.raises(halyard.FailedPreconditionError, match="already runs another call"):
+        model.now(1)  # the call still holds the model
+    assert call.resume() == DONE and call.results() == 7
+    assert model.now(1) == 1
+
+
+def test_results_are_refused_until_an_asynchronous_call_is_done():
+    call, _ = begun("pause")
+    with pytest.raises(halyard.FailedPreconditionError, match="not done"):
+        call.results()
+    assert call.resume() == WAITS  # nothing signals its fence
+    assert call.poll() == WAITS
+    call.close()
+
+
+@pytest.mark.parametrize("name", ["now", "signals"])
+def test_a_call_is_not_resumed_after_its_end(name):
+    call, _ = begun(name, 7)
+    assert call.resume() == DONE
+    with pytest.raises(halyard.FailedPreconditionError):
+        call.resume()
+    assert call.results() == 7
+    for step in (call.results, call.resume):
+        with pytest.raises(halyard.FailedPreconditionError):
+            step()
+
+
+def test_a_call_without_results():
+    """One that was not begun, or whose time passed while it waited."""
+    model = halyard.load(halyard.assemble(YIELDS), device="local-sync")
+    call = halyard.Call(model.pause, halyard.Waker(), 1, time.monotonic_ns() + 100_000_000)
+    assert call.enter()
+    with pytest.raises(halyard.DeadlineExceededError):
+        call.begin()
+        call.resume()
+        while call.poll() == WAITS:  # nothing signals its fence
+            time.sleep(0.01)
+    with pytest.raises(halyard.FailedPreconditionError, match="no results to take"):
+        call.results()
+    call = halyard.Call(model.now, halyard.Waker(), 1)
+    assert call.enter()
+    with pytest.raises(halyard.FailedPreconditionError, match="no results to take"):
+        call.results()
+    assert call.begin(3) == YIELDED  # the refused results() has kept the turn
+
+
+def test_steps_of_a_call_run_one_at_a_time():
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def work(x):
+        has_begun.set()
+        return x if may_end.wait(240) else 0
+
+    call = halyard.Call(calling(work).f, halyard.Waker(), 1)
+    assert call.enter()
+    thread = threading.Thread(target=call.begin, args=(5,))
+    thread.start()
+    assert has_begun.wait(240)
+    for step in (call.results, call.resume):
+        with pytest.raises(halyard.FailedPreconditionError, match="another thread runs"):
+            step()
+    may_end.set()
+    thread.join()
+    assert call.results() == 5

@@ -1,11 +1,14 @@
 """Processes that multiprocessing starts: with fork they inherit models and devices, with the other methods they load their own."""
 import multiprocessing
+import os
 import subprocess
 import sys
 
 import pytest
 
 import halyard
+from conftest import BUILD
+from test_async import FINITE
 
 PROGRAM = '''
 import multiprocessing, os, sys
@@ -86,3 +89,45 @@ def test_fork(tmp_path, example, device, answer):
 @pytest.mark.parametrize("device", ["local-sync", "local-task"])
 def test_other_start_methods(tmp_path, example, device, method):
     assert run(tmp_path, example, device, method) == ["6.0 6.0", "own " + " ".join(["6.0"] * 4), "raised INVALID_ARGUMENT", "6.0 6.0"]
+
+
+CTRL_C_IN_A_CHILD = """
+import os, signal, sys, time
+import halyard
+
+def load(work):
+    return halyard.load(halyard.assemble(sys.argv[2]), functions=[halyard.function("0i_i", name="work")(work)])
+
+def wait_for_signal(x):
+    os.write(ready, b"!")
+    time.sleep(240)
+    return x
+
+def interrupt_child(x):
+    os.read(is_ready, 1)
+    os.kill(child, signal.SIGINT)
+    print("child", os.waitpid(child, 0)[1])
+    time.sleep(0.5)  # a cancellation of this call would take effect now
+    return x
+
+load(lambda x: x).f(1)  # installs the handler of Ctrl-C
+is_ready, ready = os.pipe()
+child = os.fork()
+if child == 0:
+    try:
+        if sys.argv[1] == "calls":
+            load(wait_for_signal).f(1)
+        else:
+            wait_for_signal(1)
+    except KeyboardInterrupt:
+        os._exit(3)
+    os._exit(1)
+print("parent", load(interrupt_child).f(7))
+"""
+
+
+@pytest.mark.parametrize("what", ["calls", "sleeps"])
+def test_ctrl_c_in_a_child_does_not_reach_the_parent(what):
+    done = subprocess.run([sys.executable, "-c", CTRL_C_IN_A_CHILD, what, FINITE], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
+    assert (done.stdout.splitlines(), done.returncode) == ([f"child {3 << 8}", "parent 7"], 0), done.stderr

@@ -143,8 +143,10 @@ def test_tensors(counted):
             pickle.loads(pickle.dumps(row))
             row.tolist(), row[::2], row.view(np.int32), list(row), tensor == tensor, repr(tensor)
             halyard.Tensor.frombytes(b"1234", np.dtype("int16"), (2,)).item
+            halyard.Tensor(halyard.Tensor([1, 2]), "uint64", device), halyard.Tensor(row, device=device)
             for wrong in (lambda: tensor[2], lambda: tensor.reshape(3), lambda: row.copy_to(tensor), lambda: row.view("f99"),
-                          lambda: halyard.Tensor.frombytes(b"1", "int16", (2,)), lambda: multiply(row, row, out=tensor)):
+                          lambda: halyard.Tensor.frombytes(b"1", "int16", (2,)), lambda: halyard.Tensor(row, "int32", device),
+                          lambda: halyard.Tensor(np.zeros(2, np.int8), "uint8"), lambda: multiply(row, row, out=tensor)):
                 with pytest.raises((halyard.Error, IndexError, ValueError)):
                     wrong()
 

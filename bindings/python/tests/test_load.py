@@ -82,6 +82,54 @@ def test_limits(example):
     assert isinstance(caught.value, TimeoutError)
 
 
+@pytest.mark.parametrize("timeout", [1e-10, 1e-300, 1e-9])
+def test_the_shortest_time_limits(example, timeout):
+    with pytest.raises(halyard.DeadlineExceededError):
+        halyard.load(example("fib"), timeout=timeout).recursive(50)
+
+
+@pytest.mark.parametrize("timeout", [None, 3600, 1e300, float("inf")])
+def test_time_limits_that_are_not_reached(example, timeout):
+    assert halyard.load(example("fib"), timeout=timeout).recursive(10) == 55
+
+
+@pytest.mark.parametrize("limits, error, message", [
+    ({"timeout": 0}, ValueError, "timeout must be more than 0 seconds, not 0; None is no limit"),
+    ({"timeout": -0.5}, ValueError, "timeout must be more than 0 seconds, not -0.5"),
+    ({"timeout": float("nan")}, ValueError, "timeout must be more than 0 seconds, not nan"),
+    ({"timeout": "1"}, TypeError, "timeout must be a number of seconds or None, not <class 'str'>"),
+    ({"max_memory": -1}, ValueError, "max_memory must be from 0 to 18446744073709551615, not -1"),
+    ({"max_memory": 2**64 + 1000000}, ValueError, "max_memory must be from 0 to .*, not 18446744073710551616"),
+    ({"max_memory": 1.5}, TypeError, "max_memory must be an int, not <class 'float'>"),
+    ({"max_stack": -1}, ValueError, "max_stack must be from 0 to"),
+    ({"max_stack": 2**64}, ValueError, "max_stack must be from 0 to")])
+def test_limits_that_are_refused(example, limits, error, message):
+    with pytest.raises(error, match=message):
+        halyard.load(example("fib"), **limits)
+
+
+@pytest.mark.parametrize("option", ["max_memory", "max_stack", "max_time_ns", "lead_device"])
+@pytest.mark.parametrize("number", [-1, 2**64])
+def test_numbers_of_a_context(example, option, number):
+    model = halyard.load(example("fib"))
+    with pytest.raises(ValueError, match=f"{option} must be from 0 to .*, not {number}"):
+        halyard.Context(model.instance, [model.program], [], [], **{option: number})
+    with pytest.raises(ValueError, match="lead_device must be from 0 to 4294967295, not 4294967296"):
+        halyard.Context(model.instance, [model.program], [], [], lead_device=2**32)
+
+
+@pytest.mark.parametrize("number", [2**32, 2**64, -1])
+def test_numbers_are_not_cut_to_32_bits(example, number):
+    program = halyard.load(example("fib")).program
+    assert program.function(0)["name"] == "recursive"
+    with pytest.raises(halyard.Error):
+        program.function(2)
+    with pytest.raises(ValueError, match=f"index must be from 0 to 4294967295, not {number}"):
+        program.function(number)
+    with pytest.raises(ValueError, match=f"bytecode_version must be from 0 to 4294967295, not {number}"):
+        halyard.assemble(pathlib.Path(example("fib")).read_text(), bytecode_version=number)
+
+
 def test_failure_of_a_program_has_its_stack(example):
     model = halyard.load(example("fib"))
     with pytest.raises(halyard.OutOfRangeError, match="the index must be 0 or more") as caught:

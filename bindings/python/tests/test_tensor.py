@@ -111,6 +111,27 @@ def test_types_of_the_constructor(dtype, name):
     assert halyard.Tensor([1, 0], dtype).dtype == name and halyard.Tensor([1, 0], dtype=dtype).tolist() == [1, 0]
 
 
+def test_a_tensor_of_a_tensor(local_device):
+    """It shares the memory, unless that is of another device; the type and the device are those that are given."""
+    device, tensor = halyard.device(local_device), halyard.Tensor([[1, -1]], "int32")
+    for same in (halyard.Tensor(tensor), halyard.Tensor(tensor, "int32"), halyard.Tensor(tensor, device=tensor.device)):
+        assert np.shares_memory(same.numpy(), tensor.numpy()) and same.device == tensor.device
+    for dtype, name, values in (("si32", "int32", [[1, -1]]), ("uint32", "uint32", [[1, 2**32 - 1]])):
+        other = halyard.Tensor(tensor, dtype)
+        assert (other.dtype, other.shape, other.tolist()) == (name, (1, 2), values)
+        assert other.element_type == dtype.replace("uint", "ui") and np.shares_memory(other.numpy(), tensor.numpy())
+    moved = halyard.Tensor(tensor, "uint32", device)
+    assert (moved.device, moved.dtype, moved.shape, moved.tolist()) == (device, "uint32", (1, 2), [[1, 2**32 - 1]])
+    assert not np.shares_memory(moved.numpy(), tensor.numpy())
+    same = halyard.Tensor(moved, device=device)
+    assert np.shares_memory(same.numpy(), moved.numpy()) and same.device == device
+    empty = halyard.Tensor(halyard.Tensor([]), device=device)
+    assert (empty.shape, empty.device) == ((0,), device)
+    for wrong in ("int32", "si32", "int64", "float32"):
+        with pytest.raises(halyard.InvalidArgumentError, match="has elements of type uint32, expected"):
+            halyard.Tensor(moved, wrong)
+
+
 def test_types_of_views():
     assert halyard.Tensor([1.0]).view(np.int32).tolist() == [0x3F800000]
     assert halyard.Tensor([1.0]).view(np.dtype("uint32")).tolist() == [0x3F800000]
@@ -174,6 +195,20 @@ def test_bytes_of_the_wrong_size():
         halyard.Tensor.frombytes(b"12345678", "float32", ("x",))
     with pytest.raises(ValueError, match="element type"):
         halyard.Tensor.frombytes(b"12345678", "float99", (2,))
+
+
+@pytest.mark.parametrize("rank", [32, 33, 64, 128])
+def test_copy_to_with_many_dimensions(rank):
+    """The buffer protocol of a Tensor has as many as the tensor, numpy at most 64."""
+    tensor = halyard.Tensor.frombytes(b"abcd", "float32", (1,) * rank)
+    target = halyard.Tensor.frombytes(bytes(4), "float32", (1,) * rank)
+    tensor.copy_to(target)
+    assert target.tobytes() == b"abcd"
+    for other in ((1,) * (rank - 1), (1,) * (rank - 1) + (2,)):
+        target = halyard.Tensor.frombytes(bytes(4 * other[-1]), "float32", other)
+        with pytest.raises(halyard.InvalidArgumentError, match="the target has shape"):
+            tensor.copy_to(target)
+        assert target.tobytes() == bytes(4 * other[-1])
 
 
 def test_copy_to(device):

@@ -177,6 +177,99 @@ def test_noncontiguous_results_of_strange_formats():
     assert halyard.Tensor(np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+def gives_back(element):
+    """A function that returns its argument, which it declares as one such element."""
+    return halyard.load(halyard.assemble(f"""
+vm.module @m
+vm.export @f
+vm.attr @f "iree.abi.declaration" "sync func @f(%x: tensor<1x{element}>) -> (%y: tensor<1x{element}>)"
+vm.func @f(%r0: !hal.buffer_view) -> (!hal.buffer_view) {{
+  vm.return %r0
+}}
+"""), device="local-sync").f
+
+
+class OnlyDlpack:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__()
+
+
+ACCEPTED = [("i32", "int32"), ("i32", "uint32"), ("si32", "int32"), ("ui32", "uint32"), ("i8", "uint8"), ("ui64", "uint64")]
+REFUSED = [("si32", "uint32", "int32"), ("ui32", "int32", "uint32"), ("ui8", "int8", "uint8"), ("si64", "uint64", "int64")]
+
+
+@pytest.mark.parametrize("element, dtype", ACCEPTED)
+def test_signs_of_integers_that_fit(element, dtype):
+    f, value = gives_back(element), np.array([7], dtype)
+    for given in (value, memoryview(value), OnlyDlpack(value), halyard.Tensor(value)):
+        assert f(given).tolist() == [7]
+    for target in (np.zeros(1, dtype), halyard.Tensor([0], dtype)):
+        assert f([7], out=target).tolist() == [7]
+
+
+@pytest.mark.parametrize("element, dtype, expected", REFUSED)
+def test_signs_of_integers_that_differ(element, dtype, expected):
+    f, value = gives_back(element), np.array([7], dtype)
+    message = rf'elements of type {dtype}, expected {expected}; convert it .*astype\("{expected}"\), or .*view\("{expected}"\)'
+    for given in (value, value.astype(value.dtype.newbyteorder(">")), memoryview(value), OnlyDlpack(value)):
+        with pytest.raises(halyard.InvalidArgumentError, match=r"f\(\): argument 'x' has " + message):
+            f(given)
+        with pytest.raises(halyard.InvalidArgumentError, match="the tensor has " + message):
+            halyard.Tensor(given, element)
+        with pytest.raises(halyard.InvalidArgumentError, match="the tensor has " + message):
+            halyard.Tensor(given, expected)
+    assert f(value.view(expected)).tolist() == [7]
+    target = np.zeros(1, dtype)
+    with pytest.raises(halyard.InvalidArgumentError, match="argument 'out' has " + message):
+        f([7], out=target)
+    with pytest.raises(halyard.InvalidArgumentError, match="the target has " + message):
+        f([7]).copy_to(target)
+    assert target.tolist() == [0] and f([7], out=target.view(expected)).tolist() == [7]
+
+
+def test_tensors_without_a_sign():
+    """Programs create them; they fit functions and arrays of either sign."""
+    tensor = halyard.Tensor([7], "i32")
+    assert gives_back("si32")(tensor).tolist() == gives_back("ui32")(tensor).tolist() == [7]
+    for dtype in ("int32", "uint32"):
+        target = np.zeros(1, dtype)
+        tensor.copy_to(target)
+        assert target.tolist() == [7]
+    assert gives_back("ui32")([7], out=tensor) is tensor
+    with pytest.raises(halyard.InvalidArgumentError, match="type int32, expected uint32"):
+        gives_back("ui32")(halyard.Tensor([7], "si32"))
+
+
+def test_values_that_provide_an_array(product):
+    class Provider:
+        def __init__(self, give):
+            self.give = give
+
+        def __array__(self, *_, **__):
+            return self.give(self)
+
+    class OnlyDlpack:
+        def __dlpack__(self, **options):
+            return np.zeros(8, np.float32).__dlpack__()
+
+    for give in (lambda self: np.zeros(8, np.float32), lambda self: halyard.Tensor([0.0] * 8), lambda self: OnlyDlpack()):
+        assert product(Provider(give), [1.0] * 8).tolist() == [0.0] * 8
+    for give in (lambda self: self, lambda self: Provider(self.give), lambda self: [0.0] * 8, lambda self: None):
+        with pytest.raises(TypeError, match=r"__array__ of .*Provider.* must return an array"):
+            halyard.Tensor(Provider(give))
+        with pytest.raises(TypeError, match=r"mul\(\): argument 'input0' cannot be read: __array__ of"):
+            product(Provider(give), [1.0] * 8)
+
+    def fails(self):
+        raise KeyError("its own error")
+
+    with pytest.raises(KeyError, match="its own error"):
+        halyard.Tensor(Provider(fails))
+
+
 def test_arrays_in_the_other_byte_order(product):
     a = np.arange(8, dtype=np.float32)
     for other in (a.astype(">f4"), np.repeat(a, 2).astype(">f4")[::2],
@@ -208,6 +301,11 @@ def test_none_is_no_tensor(product):
             product(*wrong)
 
 
+class OnlyFloat:
+    def __float__(self):
+        return float("inf")
+
+
 def test_elements_of_lists(product):
     import decimal
 
@@ -226,6 +324,13 @@ def test_elements_of_lists(product):
     for value, dtype in ((1.0, "bool"), (1.5, "int32"), (1.0, "int64"), ("1", "int8")):
         with pytest.raises(TypeError, match="has the element .*, which is not a number for"):
             halyard.Tensor([value], dtype)
+    for dtype in ("float64", "float32", "float16"):
+        for value in (decimal.Decimal("1e400"), decimal.Decimal("-1e400"), np.longdouble("1e400"), np.longdouble("-1e400")):
+            with pytest.raises(halyard.InvalidArgumentError, match=r"has the element -?1[eE]\+400, which does not fit"):
+                halyard.Tensor([value], dtype)
+        for value in (decimal.Decimal("inf"), np.longdouble("inf"), np.float16("inf"), np.float64("inf"), float("inf")):
+            assert halyard.Tensor([value, -value], dtype).tolist() == [float("inf"), -float("inf")]
+        assert halyard.Tensor([OnlyFloat()], dtype).tolist() == [float("inf")]
     assert halyard.Tensor([255], "i8").tolist() == [-1]  # the type has no sign
     assert halyard.Tensor([65519], "float16").tobytes() == np.float16(65504).tobytes()
     assert halyard.Tensor([2**64 - 1], "uint64").tolist() == [2**64 - 1]
