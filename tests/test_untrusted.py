@@ -18,6 +18,40 @@ vm.func @large() -> (i32) {
   vm.return %i2
 }
 """)
+SLOTS = vmrun.with_exports("""
+vm.module @slots
+vm.dependency @hal 7
+vm.dependency @hal_inline 0
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal_inline.buffer.allocate cconv "0iI_rr"
+vm.import @hal.command_buffer.create cconv "0riiIi_r"
+vm.import @hal.command_buffer.fill_buffer cconv "0rrIIiIiI_v"
+vm.import @hal.command_buffer.finalize cconv "0r_v"
+vm.import @hal.device.queue.execute cconv "0rIrrrI_v"
+vm.func @slots() -> (i32) {{
+  %i0 = vm.const.i32.zero
+  %i1 = vm.const.i32 1
+  %i2 = vm.const.i32 3
+  %i3 = vm.const.i32 64
+  %i4:5 = vm.const.i64 64
+  %i6:7 = vm.const.i64 -1
+  %i8:9 = vm.const.i64.zero
+  %i10 = vm.const.i32 {capacity}
+  %i12:13 = vm.const.i64 7
+  %r0 = vm.call @hal.devices.get(%i0)
+  %r1, %r2 = vm.call @hal_inline.buffer.allocate(%i3, %i4:5)
+  %r3, %r4 = vm.call @hal_inline.buffer.allocate(%i3, %i4:5)
+  %r5 = vm.call @hal.command_buffer.create(%r0, %i0, %i2, %i6:7, %i10)
+  // The rest of the buffer, nothing.
+  vm.call @hal.command_buffer.fill_buffer(%r5, %r1, %i4:5, %i6:7, %i0, %i8:9, %i1, %i8:9)
+  vm.call @hal.command_buffer.fill_buffer(%r5, %r3, %i8:9, %i4:5, %i0, %i12:13, %i1, %i8:9)
+  vm.call @hal.command_buffer.finalize(%r5)
+  %r7 = vm.const.ref.zero
+  vm.call @hal.device.queue.execute(%r0, %i6:7, %r7, %r7, %r5, %i8:9)
+  %i0 = vm.buffer.load.i32 %r4, %i8:9
+  vm.return %i0
+}}
+""")
 TEST = """vm.module @test
 vm.export @t
 vm.func @t() {
@@ -81,6 +115,15 @@ class Untrusted(vmrun.FolderCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             done = vmrun.run("vm-run", "--untrusted", *words, f"--device={device}")
             self.assertIsNone(vmrun.why_bad_failure(done, "no device runs"), done.stderr)
+
+    # A buffer of the host is one of another driver for every device, and has a slot behind those of the binding table.
+    def test_any_binding_capacity(self):
+        for capacity in (0, 1, 65536, -2, -1):
+            path = self.write("slots.vmasm", SLOTS.format(capacity=capacity))
+            done = vmrun.run("vm-run", "--untrusted", f"--module={path}")
+            self.assertEqual((done.returncode, done.stdout.splitlines()[-1:]), (0, ["result[0]: i32=117901063"]), (capacity, done.stderr))
+        done = vmrun.run("vm-run", "--untrusted", f"--module={path}", "--max_memory=1MiB")
+        self.assertIsNone(vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", "limit is 1048576 bytes", "a command buffer"), done.stderr)
 
     def test_another_runner(self):
         self.refuses("vm-bench", [f"--module={MUL}", *INPUTS, "--against=true"], "--against")

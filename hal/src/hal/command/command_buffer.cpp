@@ -128,7 +128,7 @@ struct CommandBuffer::Recorder {
                                const halyard_range_t& range) {
     const uint64_t kept = source.buffer ? bytes_to_keep(self, &source.buffer->allocation()) : 0;
     if (range.memory || range.slot < self.slots_.size()) return kept;
-    return kept + kGrowing * sizeof(SlotNeeds) * (range.slot + 1 - self.slots_.size());
+    return kept + kGrowing * sizeof(SlotNeeds) * (range.slot + size_t{1} - self.slots_.size());
   }
   static uint64_t bytes_to_store(size_t size) {
     return size ? saturating_add(block_bytes(size), kGrowing * sizeof(void*)) : 0;
@@ -162,20 +162,27 @@ struct CommandBuffer::Recorder {
           "buffer belongs to device '{}', which shares no memory with '{}', for which the command buffer is "
           "recorded; use a buffer of that device, or copy the bytes to one",
           buffer.device().uri(), self.device_->uri());
-    return halyard_range_t{nullptr, foreign_slot(self, buffer.allocation()), 0, offset, length};
+    const uint32_t slot = HALYARD_TRY(foreign_slot(self, buffer.allocation()));
+    return halyard_range_t{nullptr, slot, 0, offset, length};
   }
 
-  // Buffers of other drivers get slots after the declared slots, because this driver's handle for them may
-  // not exist before the list is executed. A new buffer gets its slot here, before the command's other ranges
-  // are checked; if the command then fails, the slot stays unused.
-  static uint32_t foreign_slot(CommandBuffer& self, Allocation& allocation) {
+  // Buffers of other drivers get slots after those of the binding table, because this driver's handle for them
+  // may not exist before the list is executed. A new buffer gets its slot here, before the command's other
+  // ranges are checked; if the command then fails, the slot stays unused.
+  static Result<uint32_t> foreign_slot(CommandBuffer& self, Allocation& allocation) {
     const auto known = std::ranges::find(self.foreign_, &allocation);
-    const auto slot = self.binding_capacity_ + static_cast<uint32_t>(known - self.foreign_.begin());
+    const size_t slot = self.first_foreign_slot() + static_cast<size_t>(known - self.foreign_.begin());
+    if (slot == UINT32_MAX)
+      return fail(Code::RESOURCE_EXHAUSTED,
+                  "the command buffer uses {} buffers of other drivers; expected fewer in one command buffer",
+                  self.foreign_.size());
     if (known == self.foreign_.end()) {
+      HALYARD_TRY(self.charge_.grow_by(
+          bytes_to_keep(self, &allocation) + kGrowing * sizeof(Allocation*), kCharged));
       keep(self, &allocation);
       self.foreign_.push_back(&allocation);
     }
-    return slot;
+    return static_cast<uint32_t>(slot);
   }
 
   static Result<halyard_range_t> resolve_slot(const CommandBuffer& self, const BufferRange& range) {

@@ -3,6 +3,7 @@
 // thread may record. Immutable after finalize().
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -104,10 +105,12 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
   uint32_t command_count() const { return command_count_; }
   halyard_driver_command_list_t handle() const { return list_; }  // after finalize; null with collectives
   std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used slot
-  // The number of slots of the binding table; further slots are for memory of other drivers
-  // (hal/device/sharing.h).
+  // The number of slots of the binding table that commands use. Slots from first_foreign_slot() on are for
+  // memory of other drivers (hal/device/sharing.h). The capacity is any number that the program gives, but no
+  // slot of the table is kMaxSlots or higher.
   size_t declared_slots() const { return declared_slots_; }
-  Allocation& foreign(size_t slot) const { return *foreign_[slot - binding_capacity_]; }
+  uint32_t first_foreign_slot() const { return std::min(binding_capacity_, kMaxSlots); }
+  Allocation& foreign(size_t slot) const { return *foreign_[slot - first_foreign_slot()]; }
   // A collective, which the host executes (hal/queue/collective.h).
   struct RecordedCollective {
     Channel* channel;
