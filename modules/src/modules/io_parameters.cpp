@@ -319,8 +319,8 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
                                               operation, state.memory.get());
     if (buffer) {
       const Parameter& parameter = *operation.parameter;
-      in_place.push_back(
-          {parameter.bytes.subspan(operation.parameter_offset, operation.length), parameter.keep});
+      ParameterPages::add(
+          in_place, {parameter.bytes.subspan(operation.parameter_offset, operation.length), parameter.keep});
     } else {
       batch.next_lane();
       const std::string maker =
