@@ -304,6 +304,23 @@ TEST_P(IoParameters, SplatsOfEverySizeFromAnyOffset) {
   }
 }
 
+// A fill needs an aligned place in the allocation, not in the part of it.
+TEST_P(IoParameters, SplatsInPartsOfABuffer) {
+  for (const uint64_t begin : {1, 2, 4}) {
+    for (const uint64_t place : {0, 1, 2, 3}) {
+      const auto whole = buffer(32);
+      const Ref<hal::Buffer> part = ASSERT_VALUE(whole->subspan(begin, 24));
+      done = fence();
+      const Status status = gather(part, {{"s4", 0, place, 16}});
+      ASSERT_TRUE(status.ok()) << status.text();
+      EXPECT_TRUE(await(done).ok());
+      Contents expected(32);
+      for (uint64_t i = 0; i < 16; ++i) expected[begin + place + i] = static_cast<uint8_t>(i % 4 + 1);
+      EXPECT_EQ(contents(whole), expected) << begin << " " << place;
+    }
+  }
+}
+
 TEST_P(IoParameters, LargeDataAndLargeSplats) {
   const uint64_t size = (3 << 20) - 5;
   const auto target = buffer(size);

@@ -227,13 +227,13 @@ std::vector<uint8_t> pattern_at(const Parameter& splat, uint64_t offset) {
   return pattern;
 }
 
-// Fills target[offset, length) with a splat. If a queue fill does not support the pattern (long or partial),
-// the bytes are read repeatedly from a block of host memory.
+// Fills target[offset, length) with a splat. If a queue fill does not support the pattern (long or partial)
+// or the place (not aligned in the allocation), the bytes are read repeatedly from a block of host memory.
 Result<> submit_splat(Batch& batch, const Operation& operation, hal::Buffer& target, uint64_t offset) {
   constexpr uint64_t kBlock = 1 << 20;  // bytes; a multiple of every pattern
   const std::vector<uint8_t> pattern = pattern_at(*operation.parameter, operation.parameter_offset);
   const uint64_t size = pattern.size();
-  if (size <= sizeof(uint32_t) && offset % size == 0 && operation.length % size == 0) {
+  if (size <= sizeof(uint32_t) && (target.offset() + offset) % size == 0 && operation.length % size == 0) {
     uint32_t value = 0;
     std::memcpy(&value, pattern.data(), size);
     return batch.step([&](const hal::QueuePoint& point) {
