@@ -98,15 +98,17 @@ struct CommandBuffer::Recorder {
     std::array<size_t, 2> stored = {};  // bytes of each array that it stores
     Object* object = nullptr;
   };
-  // Records the command that `make` returns, and retains its objects. Memory is charged first; after that
-  // nothing fails.
+  // Records the command that `make` returns, and retains its objects. Memory is charged and allocated first;
+  // after that nothing fails. If an allocation fails, nothing is recorded; what is retained or reserved by
+  // then stays.
   template <typename Make>
   static Result<> record(CommandBuffer& self, uint32_t kind, const Keeps& keeps, Make&& make) {
     if (self.charge_.has_budget()) [[unlikely]]
       HALYARD_TRY(self.charge_.grow_by(bytes_to_record(self, sizeof(make()), keeps), kCharged));
     if (keeps.object) keep(self, keeps.object);
-    for (const Use& each : keeps.ranges) use(self, each.source, each.range, each.needs);
+    for (const Use& each : keeps.ranges) make_room(self, each.source, each.range);
     append(self, kind, make());
+    for (const Use& each : keeps.ranges) use(self, each.source, each.range, each.needs);
     return {};
   }
 
@@ -166,9 +168,9 @@ struct CommandBuffer::Recorder {
     return halyard_range_t{nullptr, slot, 0, offset, length};
   }
 
-  // Buffers of other drivers get slots after those of the binding table, because this driver's handle for them
-  // may not exist before the list is executed. A new buffer gets its slot here, before the command's other
-  // ranges are checked; if the command then fails, the slot stays unused.
+  // Buffers of other drivers get slots after those of the binding table, because this driver's handle for
+  // them may not exist before the list is executed. A new buffer gets its slot here, before the command's
+  // other ranges are checked; if the command then fails, the slot stays unused.
   static Result<uint32_t> foreign_slot(CommandBuffer& self, Allocation& allocation) {
     const auto known = std::ranges::find(self.foreign_, &allocation);
     const size_t slot = self.first_foreign_slot() + static_cast<size_t>(known - self.foreign_.begin());
@@ -177,8 +179,8 @@ struct CommandBuffer::Recorder {
                   "the command buffer uses {} buffers of other drivers; expected fewer in one command buffer",
                   self.foreign_.size());
     if (known == self.foreign_.end()) {
-      HALYARD_TRY(self.charge_.grow_by(
-          bytes_to_keep(self, &allocation) + kGrowing * sizeof(Allocation*), kCharged));
+      HALYARD_TRY(
+          self.charge_.grow_by(bytes_to_keep(self, &allocation) + kGrowing * sizeof(Allocation*), kCharged));
       keep(self, &allocation);
       self.foreign_.push_back(&allocation);
     }
@@ -208,16 +210,17 @@ struct CommandBuffer::Recorder {
     return halyard_range_t{nullptr, range.slot, 0, range.offset, range.length};
   }
 
-  // Commits the use of a range: retains the buffer, or extends the requirements of its slot.
+  // Retains the buffer of a range, or makes room for the requirements of its slot.
+  static void make_room(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range) {
+    if (source.buffer) keep(self, &source.buffer->allocation());
+    if (!range.memory && self.slots_.size() <= range.slot) self.slots_.resize(range.slot + size_t{1});
+  }
+
+  // Extends the requirements of the slot of a range.
   static void use(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range,
-                  const Needs& needs) {
-    if (source.buffer) {
-      keep(self, &source.buffer->allocation());
-      if (range.memory) return;
-    } else {
-      self.declared_slots_ = std::max(self.declared_slots_, range.slot + size_t{1});
-    }
-    if (self.slots_.size() <= range.slot) self.slots_.resize(range.slot + size_t{1});
+                  const Needs& needs) noexcept {
+    if (range.memory) return;
+    if (!source.buffer) self.declared_slots_ = std::max(self.declared_slots_, range.slot + size_t{1});
     SlotNeeds& slot = self.slots_[range.slot];
     slot.used = true;
     slot.extent = std::max(slot.extent, range.offset + range.length);
@@ -226,8 +229,12 @@ struct CommandBuffer::Recorder {
     slot.alignment = std::max(slot.alignment, needs.alignment);
   }
 
+  // An object counts as known only once it is retained: if an allocation fails in between, a later command
+  // retains it again.
   static void keep(CommandBuffer& self, Object* object) {
-    if (self.known_resources_.insert(object).second) self.resources_.push_back(Ref<Object>::share(object));
+    if (self.known_resources_.contains(object)) return;
+    self.resources_.push_back(Ref<Object>::share(object));
+    self.known_resources_.insert(object);
   }
 
   // A copy of the bytes with the lifetime of the command buffer; null for no bytes.
@@ -238,6 +245,12 @@ struct CommandBuffer::Recorder {
     std::memcpy(bytes.get(), elements.data(), elements.size_bytes());
     self.payloads_.push_back(std::move(bytes));
     return reinterpret_cast<const T*>(self.payloads_.back().get());
+  }
+
+  // After this, push_back() does not fail.
+  template <typename T>
+  static void reserve_one(std::vector<T>& elements) {
+    if (elements.size() == elements.capacity()) elements.reserve(std::max<size_t>(4, 2 * elements.size()));
   }
 
   template <typename T>
@@ -459,6 +472,9 @@ Result<> CommandBuffer::collective(const Collective& collective) {
   if (recorded.send.memory && recorded.send.memory == recorded.receive.memory)
     HALYARD_TRY(
         check_overlap(recorded.collective, place, sizes, recorded.send.offset, recorded.receive.offset));
+  if (send.buffer) recorded.send_buffer = &send.buffer->allocation();
+  if (receive.buffer) recorded.receive_buffer = &receive.buffer->allocation();
+  Recorder::reserve_one(collectives_);  // a recorded command must have its entry
   HALYARD_TRY(Recorder::record(*this, HALYARD_COMMAND_COLLECTIVE,
                                {.ranges = uses, .stored = {sizeof(RecordedCollective)}, .object = target},
                                [&] {
@@ -470,8 +486,6 @@ Result<> CommandBuffer::collective(const Collective& collective) {
                                                                      recorded.receive,
                                                                      collective.element_count};
                                }));
-  if (send.buffer) recorded.send_buffer = &send.buffer->allocation();
-  if (receive.buffer) recorded.receive_buffer = &receive.buffer->allocation();
   collectives_.push_back(recorded);
   return {};
 }

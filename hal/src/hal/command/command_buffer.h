@@ -164,7 +164,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
   int64_t lowest_group_depth_ = 0;
   std::vector<uint64_t> words_;                       // the flat list
   std::vector<std::unique_ptr<uint8_t[]>> payloads_;  // constants, bindings, update bytes, labels
-  std::vector<Ref<Object>> resources_;                // retained, each once
+  std::vector<Ref<Object>> resources_;                // retained
   std::unordered_set<Object*> known_resources_;       // only while recording
   std::vector<SlotNeeds> slots_;
   size_t declared_slots_ = 0;
