@@ -521,6 +521,27 @@ TEST_F(QueueTest, MemoryIsDeallocatedOnce) {
   EXPECT_FAILS(FAILED_PRECONDITION, "deallocated before", queue_dealloca({*device_}, *buffer, 0));
 }
 
+// The pointer is valid until it is unmapped, so the dealloca leaves the bytes to the end of the allocation.
+TEST_F(QueueTest, DeallocaOfMappedMemoryIsABarrier) {
+  const Ref<Buffer> mapped = queue_alloca({*device_}, 0, 0, kPlainUsage, 8, 0).value();
+  const std::span<uint8_t> bytes = ASSERT_VALUE(mapped->map());
+  EXPECT_EQ(ASSERT_VALUE(mapped->map()).data(), bytes.data());
+  mapped->allocation().unmap();
+  EXPECT_OK(queue_dealloca({*device_}, *mapped, 0));
+  EXPECT_FAILS(FAILED_PRECONDITION, "deallocated before", queue_dealloca({*device_}, *mapped, 0));
+  bytes[7] = 5;
+  EXPECT_EQ(bytes_of(*mapped), (Values{0, 0, 0, 0, 0, 0, 0, 5}));
+  mapped->allocation().unmap();
+  EXPECT_EQ(fake_log(), "alloca\nbarrier\n");
+  fake().reset();
+
+  const Ref<Buffer> unmapped = queue_alloca({*device_}, 0, 0, kPlainUsage, 8, 0).value();
+  EXPECT_OK(unmapped->map());
+  unmapped->allocation().unmap();
+  EXPECT_OK(queue_dealloca({*device_}, *unmapped, 0));
+  EXPECT_EQ(fake_log(), "alloca\ndealloca\n");
+}
+
 TEST_F(QueueTest, DeallocaGoesToTheDeviceThatAllocated) {
   const Ref<Device> origin = open_fake_device("queued");
   const Ref<Device> other = open_fake_device();

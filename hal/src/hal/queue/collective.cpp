@@ -45,7 +45,8 @@ struct Side {
 };
 
 void unmap(Side& side) {
-  if (Allocation* const mapped = std::exchange(side.mapped, nullptr)) mapped->unmap();
+  if (Allocation* const mapped = std::exchange(side.mapped, nullptr))
+    mapped->device().table().memory_unmap(mapped->device().handle(), mapped->memory);
 }
 
 // One collective of this execution.

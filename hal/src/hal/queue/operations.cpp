@@ -172,7 +172,8 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
         Code::FAILED_PRECONDITION,
         "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
         buffer.length());
-  // Work of other drivers may still use the bytes, and this device does not know its order.
+  // Work of other drivers and the host's mappings may still use the bytes, and this device does not know
+  // their order.
   if (!end_sharing(allocation)) return queue_barrier(place);
   auto work = HALYARD_TRY(make_work(place));
   work->use(allocation);
