@@ -537,13 +537,16 @@ Result<> CommandBuffer::check_finalized() const {
   return {};
 }
 
-Result<> CommandBuffer::begin_execution() {
-  if ((mode_ & kOneShot) && submitted_.exchange(true, std::memory_order_relaxed))
+Result<Reservation> CommandBuffer::begin_execution() {
+  if (!(mode_ & kOneShot)) return Reservation();
+  if (submitted_.exchange(true, std::memory_order_relaxed))
     return halyard::fail(
         Code::FAILED_PRECONDITION,
         "one-shot command buffer was executed before; record another one, or create it without "
         "ONE_SHOT (mode bit 1)");
-  return {};
+  return Reservation(*this, [](Object& self) noexcept {
+    static_cast<CommandBuffer&>(self).submitted_.store(false, std::memory_order_relaxed);
+  });
 }
 
 // The pieces of a recording with collectives are copies without these and with other barriers and groups; all

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "hal/device/buffer.h"
 #include "hal/device/executable.h"
+#include "hal/device/reservation.h"
 #include "hal/trace/device_trace.h"
 #include "halyard/channel.h"
 
@@ -95,8 +96,9 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
 
   // FAILED_PRECONDITION: the list is still being recorded.
   Result<> check_finalized() const;
-  // Reserves an execution of the finalized list. FAILED_PRECONDITION: a second execution of a ONE_SHOT list.
-  Result<> begin_execution();
+  // Reserves an execution of the finalized list, until the work is refused. FAILED_PRECONDITION: a second
+  // execution of a ONE_SHOT list.
+  Result<Reservation> begin_execution();
 
   enum class State : uint8_t { recording, ready };
   State state() const { return state_; }

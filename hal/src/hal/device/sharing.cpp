@@ -118,4 +118,9 @@ bool end_sharing(Allocation& allocation) {
   return shared.imports.empty() && shared.mappings == 0;
 }
 
+void resume_sharing(Allocation& allocation) noexcept {
+  const std::lock_guard lock(allocation.shared.mutex);
+  allocation.shared.ended = false;
+}
+
 }  // namespace halyard::hal

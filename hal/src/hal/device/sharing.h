@@ -40,4 +40,7 @@ bool expect_sharing(Allocation& allocation);
 // announced, and the host does not map the bytes; otherwise the bytes must live as long as the allocation.
 bool end_sharing(Allocation& allocation);
 
+// Reverses end_sharing(), because the dealloca was refused.
+void resume_sharing(Allocation& allocation) noexcept;
+
 }  // namespace halyard::hal

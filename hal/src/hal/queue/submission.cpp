@@ -100,6 +100,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
     if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;
     return std::unexpected(Status::adopt(status));
   }
+  work->reservation.keep();
 
   if (work->is_over()) {
     // On other devices, whether a failure is returned would depend on timing.
