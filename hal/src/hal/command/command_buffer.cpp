@@ -276,9 +276,7 @@ CommandBuffer::CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categor
 }
 
 CommandBuffer::~CommandBuffer() {
-  if (list_) device_->table().command_list_destroy(device_->handle(), list_);
-  for (const Piece& piece : pieces_)
-    if (piece.list) device_->table().command_list_destroy(device_->handle(), piece.list);
+  drop_lists();
   if (LiveObjects* live = device_->live()) live->add(kType, -1);
 }
 
@@ -496,19 +494,41 @@ Result<> CommandBuffer::finalize() {
     return halyard::fail(Code::FAILED_PRECONDITION,
                          "expected as many ends of debug groups as begins, found depth {} at finalize",
                          depth);
-  // An estimate of the driver's copy.
-  HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
-  words_.shrink_to_fit();
-  if (collectives_.empty()) {
-    list_ = HALYARD_TRY(make_list(words_, command_count_));
-  } else {
-    HALYARD_TRY(split());
-  }
+  // If this attempt fails, the next one begins anew.
+  struct Attempt {
+    CommandBuffer& self;
+    const uint64_t charged = self.charge_.bytes();
+    ~Attempt() {
+      if (self.state_ == State::ready) return;
+      self.drop_lists();
+      self.charge_.shrink_to(charged);
+    }
+  } const attempt{*this};
+  HALYARD_TRY(make_lists());
   if (device_->trace()) [[unlikely]]
     number_commands();
   known_resources_ = {};
   state_ = State::ready;
   return {};
+}
+
+Result<> CommandBuffer::make_lists() {
+  // An estimate of the driver's copy.
+  HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
+  words_.shrink_to_fit();
+  if (!collectives_.empty()) return split();
+  list_ = HALYARD_TRY(make_list(words_, command_count_));
+  return {};
+}
+
+void CommandBuffer::drop_lists() noexcept {
+  const auto drop = [this](halyard_driver_command_list_t list) {
+    if (list) device_->table().command_list_destroy(device_->handle(), list);
+  };
+  drop(std::exchange(list_, nullptr));
+  for (const Piece& piece : pieces_) drop(piece.list);
+  pieces_.clear();
+  numbers_.clear();
 }
 
 Result<halyard_driver_command_list_t> CommandBuffer::make_list(std::span<const uint64_t> words,

@@ -91,7 +91,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
     uint64_t element_count = 0;
   };
   Result<> collective(const Collective& collective);
-  // Passes the list to the driver. FAILED_PRECONDITION: not recording, or a debug group is open.
+  // Passes the list to the driver. FAILED_PRECONDITION: not recording, or a debug group is open. A failed
+  // call can be repeated.
   Result<> finalize();
 
   // FAILED_PRECONDITION: the list is still being recorded.
@@ -151,6 +152,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
   struct Recorder;  // helpers, in command_buffer.cpp
   struct Lister;    // defined in command_list.cpp
   void number_commands();
+  Result<> make_lists();
+  void drop_lists() noexcept;
   Result<> split();  // precondition: collectives_ is not empty
   Result<halyard_driver_command_list_t> make_list(std::span<const uint64_t> words, uint32_t command_count);
 
