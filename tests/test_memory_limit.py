@@ -292,6 +292,84 @@ def check_attacks(checks, folder, like):
               base.resident)
 
 
+# Parameters that stay in their file are not charged, and what the host notes about them must not grow. %i0 times, a call loads
+# ten thousand parts of one byte from two places of a parameter, and drops them.
+PARAMETERS = """vm.module @parameters
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @io_parameters.load cconv "0rIrrrIiirrr_r"
+vm.rodata[0] = "m"
+vm.rodata[1] = "a"
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32.zero
+  %i2:3 = vm.const.i64.zero
+  %i4:5 = vm.const.i64 -1
+  %i6:7 = vm.const.i64 80000
+  %i8:9 = vm.const.i64 240000
+  %i10:11 = vm.const.i64 10000
+  %i12:13 = vm.const.i64 0x0000000100000000
+  %i14 = vm.const.i32 64
+  %i15 = vm.const.i32 0x80C03
+  %i16:17 = vm.const.i64 1
+  %i18:19 = vm.const.i64 6
+  %i22:23 = vm.const.i64 30000
+  %i24 = vm.const.i32 1
+  %i28:29 = vm.const.i64.zero
+  %i30:31 = vm.const.i64 524288
+  %r0 = vm.call @hal.devices.get(%i1)
+  %r1 = vm.const.ref.zero
+  %r2 = vm.const.ref.rodata 0
+  %r3 = vm.const.ref.rodata 1
+  %r4 = vm.buffer.alloc %i6:7, %i14
+  vm.buffer.fill.i64 %r4, %i2:3, %i10:11, %i12:13
+  %r5 = vm.buffer.alloc %i8:9, %i14
+  vm.br ^bb1
+^bb1:
+  %i25 = vm.cmp.lt.i64.u %i28:29, %i22:23
+  vm.cond_br %i25, ^bb2, ^bb3
+^bb2:
+  // Offset in the parameter, offset in the buffer, length: two spans.
+  %i32:33 = vm.const.i64 2
+  %i32:33 = vm.add.i64 %i28:29, %i32:33
+  vm.buffer.store.i64 %i16:17, %r5, %i32:33
+  %i34:35 = vm.const.i64 3
+  %i32:33 = vm.add.i64 %i28:29, %i34:35
+  vm.buffer.store.i64 %i30:31, %r5, %i32:33
+  %i34:35 = vm.const.i64 5
+  %i32:33 = vm.add.i64 %i28:29, %i34:35
+  vm.buffer.store.i64 %i16:17, %r5, %i32:33
+  %i28:29 = vm.add.i64 %i28:29, %i18:19
+  vm.br ^bb1
+^bb3:
+  vm.cond_br %i0, ^bb4, ^bb5
+^bb4:
+  %r6 = vm.call @io_parameters.load(%r0, %i4:5, %r1, %r1, %r2, %i4:5, %i1, %i15, %r4, %r3, %r5)
+  vm.discard.refs %r6
+  %i0 = vm.sub.i32 %i0, %i24
+  vm.br ^bb3
+^bb5:
+  vm.return %i0
+}
+"""
+
+
+def check_parameters(checks, folder):
+    program, file = os.path.join(folder, "parameters.vmasm"), os.path.join(folder, "p.safetensors")
+    vmrun.write(program, PARAMETERS)
+    header = b'{"a":{"dtype":"U8","shape":[1000000],"data_offsets":[0,1000000]}}'.ljust(120)  # the data begins at byte 128
+    limit = 12 * MIB
+    vmrun.write(file, len(header).to_bytes(8, "little") + header + bytes(1000000))
+    flags = [f"--module={program}", "--device=local-sync", f"--parameters=m={file}", f"--max_memory={limit}"]
+    nothing = Process([*flags, "--input=0"], resource.RLIM_INFINITY)
+    checks.check("parameters: nothing", None if nothing.returncode == 0 else "failed", nothing)
+    done = Process([*flags, "--input=150"], resource.RLIM_INFINITY)
+    wrong = None if done.returncode == 0 else "failed"
+    grown = done.resident - nothing.resident
+    if wrong is None and grown > 1.25 * limit:
+        wrong = f"grew by {grown / MIB:.1f} MiB under a limit of {limit / MIB:.0f} MiB"
+    checks.check("parameters in place", wrong, done)
+
+
 def main(checks, folder):
     if installed.cache("HALYARD_SANITIZE"):
         vmrun.skip("sanitizers take memory of their own")
@@ -300,6 +378,7 @@ def main(checks, folder):
         vmrun.write(path, program(ways))
         return path
 
+    check_parameters(checks, folder)
     check_ways(checks, written("host", HOST), "local-sync", HOST)
     path = written("devices", DEVICES)
     check_ways(checks, path, "local-sync", DEVICES)

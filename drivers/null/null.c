@@ -49,6 +49,9 @@ struct halyard_driver_memory {
   _Atomic(char*) bytes;  // null before the alloca has run and after the dealloca
   uint64_t size;
   bool imported;  // the bytes belong to the host
+  // Under the lock. A pointer of the host is valid until it is unmapped [R72].
+  uint64_t mappings;
+  char* mapped;  // bytes that were mapped at their dealloca
 };
 struct halyard_driver_command_list {
   const halyard_command_t* commands;  // owned by the host [R101]
@@ -217,11 +220,19 @@ static status_t give_bytes(device_t device, memory_t memory) {
   return NULL;
 }
 
-static status_t take_bytes(device_t device, memory_t memory) {
-  void* bytes = atomic_exchange(&memory->bytes, NULL);
-  if (!bytes || memory->imported) return NULL;
+static void free_bytes(device_t device, memory_t memory, char* bytes) {
+  if (!bytes || memory->imported) return;
   free(bytes);
   count(device, 0, memory->size);
+}
+
+static status_t take_bytes(device_t device, memory_t memory) {
+  char* bytes = atomic_exchange(&memory->bytes, NULL);
+  pthread_mutex_lock(&device->instance->lock);
+  const bool is_mapped = memory->mappings != 0;
+  if (is_mapped) memory->mapped = bytes;
+  pthread_mutex_unlock(&device->instance->lock);
+  if (!is_mapped) free_bytes(device, memory, bytes);
   return NULL;
 }
 
@@ -275,12 +286,27 @@ static status_t resolve(device_t device, const range_t* range, const binding_t* 
   return NULL;
 }
 
+static void memory_unmap(device_t device, memory_t memory) {
+  char* unused = NULL;
+  pthread_mutex_lock(&device->instance->lock);
+  if (--memory->mappings == 0) {
+    unused = memory->mapped;
+    memory->mapped = NULL;
+  }
+  pthread_mutex_unlock(&device->instance->lock);
+  free_bytes(device, memory, unused);
+}
+
 static status_t memory_map(device_t device, memory_t memory, uint32_t access, uint64_t offset,
                            uint64_t length, void** pointer) {
   (void)access, (void)length;  // the host has checked both [R40]
-  return resolve(device, &(range_t){.memory = memory, .offset = offset}, NULL, pointer);
+  pthread_mutex_lock(&device->instance->lock);
+  ++memory->mappings;  // before the bytes are looked at, so that a dealloca that runs now keeps them
+  pthread_mutex_unlock(&device->instance->lock);
+  status_t status = resolve(device, &(range_t){.memory = memory, .offset = offset}, NULL, pointer);
+  if (status) memory_unmap(device, memory);
+  return status;
 }
-static void memory_unmap(device_t device, memory_t memory) { (void)device, (void)memory; }
 
 static void executable_grade(device_t device, text_t format, const void* data, uint64_t data_size,
                              halyard_executable_grade_t* grade) {

@@ -1,6 +1,8 @@
 // A driver that gives invalid answers, or reports success without effect. Errors that the host detects name
 // the device or driver, and the function.
 #include "faulty_device.h"
+#include "hal/channel/channel.h"
+#include "hal/channel/local_world.h"
 #include "hal/command/command_buffer.h"
 #include "hal/device/executable.h"
 #include "hal/device/external_memory.h"
@@ -118,6 +120,85 @@ TEST_F(FaultyDeviceTest, MissingHandles) {
   uint32_t word = 0;
   EXPECT_FAILS(INTERNAL, "memory_map", (*buffer)->read(0, &word, sizeof word));
   EXPECT_FAILS(INTERNAL, "'faulty://'", (*buffer)->write(0, &word, sizeof word));
+}
+
+TEST_F(FaultyDeviceTest, FinalizeCanBeRepeated) {
+  const Ref<CommandBuffer> commands =
+      ASSERT_VALUE(CommandBuffer::create(device, 0, kTransfer | kDispatchCategory, kAnyQueue, 0));
+  EXPECT_OK(commands->barrier(1, 1));
+  inject(FAULTY_command_list_create, FAULTY_REFUSE, HALYARD_RESOURCE_EXHAUSTED, 1);
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "injected fault", commands->finalize());
+  EXPECT_OK(commands->barrier(1, 1));
+  EXPECT_OK(commands->finalize());
+  EXPECT_EQ(commands->command_count(), 2u);
+  EXPECT_EQ(faulty().live(FAULTY_LIST), 1);
+}
+
+// Debug groups that are open are repeated in each piece.
+TEST_F(FaultyDeviceTest, PiecesAreCharged) {
+  const Ref<Buffer> buffer = ASSERT_VALUE(allocate());
+  const Ref<Channel> channel = ASSERT_VALUE(Channel::open(LocalWorld::create(1)->provider(0), {}));
+  const auto budget = make<Budget>(uint64_t{1} << 20);
+  const Ref<CommandBuffer> commands = ASSERT_VALUE(
+      CommandBuffer::create(device, 0, kTransfer | kDispatchCategory, kAnyQueue, 0, budget.get()));
+  constexpr int kGroups = 1000;
+  for (int i = 0; i < kGroups; ++i) EXPECT_OK(commands->begin_debug_group("g"));
+  CommandBuffer::Collective collective;
+  collective.channel = channel.get();
+  collective.operation = HALYARD_COLLECTIVE_BROADCAST | HALYARD_COLLECTIVE_SINT_32 << 16;
+  collective.send = collective.receive = {buffer.get(), 0, 0, 4};
+  collective.element_count = 1;
+  for (int round = 0; round < 100; ++round) {
+    EXPECT_OK(commands->fill({buffer.get(), 0, 4, 4}, 0, 4));
+    EXPECT_OK(commands->barrier(1, 1));
+    EXPECT_OK(commands->collective(collective));
+    EXPECT_OK(commands->barrier(1, 1));
+  }
+  for (int i = 0; i < kGroups; ++i) EXPECT_OK(commands->end_debug_group());
+  const uint64_t charged = budget->used();
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "a command buffer", commands->finalize());
+  EXPECT_EQ(budget->used(), charged);
+}
+
+// Each list of the driver fails once.
+TEST_F(FaultyDeviceTest, FinalizeWithCollectivesCanBeRepeated) {
+  const Ref<Buffer> buffer = ASSERT_VALUE(allocate());
+  const Ref<Channel> channel = ASSERT_VALUE(Channel::open(LocalWorld::create(1)->provider(0), {}));
+  constexpr int kRounds = 3;
+  const auto budget = make<Budget>(uint64_t{1} << 20);
+  const Ref<CommandBuffer> commands = ASSERT_VALUE(
+      CommandBuffer::create(device, 0, kTransfer | kDispatchCategory, kAnyQueue, 0, budget.get()));
+  CommandBuffer::Collective collective;
+  collective.channel = channel.get();
+  collective.operation = HALYARD_COLLECTIVE_BROADCAST | HALYARD_COLLECTIVE_SINT_32 << 16;
+  collective.send = {buffer.get(), 0, 0, 4};
+  collective.receive = {buffer.get(), 0, 0, 4};
+  collective.element_count = 1;
+  for (int round = 0; round < kRounds; ++round) {
+    EXPECT_OK(commands->fill({buffer.get(), 0, 4, 4}, 0, 4));
+    EXPECT_OK(commands->barrier(1, 1));
+    EXPECT_OK(commands->collective(collective));
+    EXPECT_OK(commands->barrier(1, 1));
+  }
+  const uint64_t charged = budget->used();
+  for (int at = 1; at <= kRounds; ++at) {
+    inject(FAULTY_command_list_create, FAULTY_REFUSE, HALYARD_RESOURCE_EXHAUSTED, at);
+    EXPECT_FAILS(RESOURCE_EXHAUSTED, "injected fault", commands->finalize());
+    EXPECT_EQ(commands->state(), CommandBuffer::State::recording);
+    EXPECT_EQ(faulty().live(FAULTY_LIST), 0);
+    EXPECT_EQ(budget->used(), charged);
+  }
+  EXPECT_OK(commands->finalize());
+  EXPECT_EQ(faulty().live(FAULTY_LIST), kRounds);
+  ASSERT_EQ(commands->pieces().size(), size_t{2 * kRounds});
+  for (uint32_t i = 0; i < commands->pieces().size(); ++i) {
+    const CommandBuffer::Piece& piece = commands->pieces()[i];
+    EXPECT_EQ(piece.list != nullptr, i % 2 == 0) << i;
+    EXPECT_EQ(piece.collective_count, i % 2) << i;
+    if (i % 2 == 1) {
+      EXPECT_EQ(piece.first_collective, i / 2) << i;
+    }
+  }
 }
 
 TEST_F(FaultyDeviceTest, InvalidGrades) {

@@ -110,6 +110,24 @@ TEST(Kit, BytesExistBetweenAllocaAndDealloca) {
   EXPECT_EQ(block.bytes().failure().code, HALYARD_FAILED_PRECONDITION);
 }
 
+TEST(Kit, MappedBytesOutliveTheDealloca) {
+  kit::MemoryTally tally;
+  kit::HostBlock block(tally, request_of(8));
+  EXPECT_FALSE(block.map(HALYARD_MAP_WRITE, 0, 8));
+  ASSERT_TRUE(block.commit());
+  uint8_t* const whole = *block.map(HALYARD_MAP_WRITE, 0, 8);
+  uint8_t* const part = *block.map(HALYARD_MAP_WRITE, 2, 4);
+  EXPECT_EQ(part, whole + 2);
+  ASSERT_TRUE(block.decommit());
+  EXPECT_FALSE(block.bytes());
+  EXPECT_FALSE(block.map(HALYARD_MAP_READ, 0, 8));
+  block.unmap();
+  EXPECT_EQ(tally.now().host_bytes_live, 8u);
+  part[5] = 1;
+  block.unmap();
+  EXPECT_EQ(tally.now().host_bytes_live, 0u);
+}
+
 TEST(Kit, OnlyTheDeviceWithoutThreadsRunsInItsCaller) {
   EXPECT_TRUE(kit::InlineHostDevice(kServices).properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER);
   EXPECT_FALSE(kit::HostDevice(kServices).properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER);

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "hal/device/callback_scope.h"
+#include "hal/device/sharing.h"
 #include "hal/queue/wait.h"
 #include "hal_test.h"
 
@@ -356,6 +357,36 @@ TEST_F(QueueTest, RefusedWorkTouchesNoFence) {
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 8 bytes", queue_alloca({*device_}, 0, 0, 0, 8, 0));
 }
 
+// By the driver, or because the budget of the program is used up.
+TEST_F(QueueTest, RefusedExecutionsCanBeRepeated) {
+  const Ref<CommandBuffer> once = record(device_, kOneShot);
+  EXPECT_OK(once->finalize());
+  const auto nothing = make<Budget>(0);
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "queue work",
+               queue_execute({*device_, kAnyQueue, nullptr, nullptr, nothing.get()}, *once, {}));
+  fake().refuse_next(HALYARD_RESOURCE_EXHAUSTED);
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "injected refusal", queue_execute({*device_}, *once, {}));
+  fake().fail_next(HALYARD_DATA_LOSS);
+  EXPECT_FAILS(DATA_LOSS, "injected failure", queue_execute({*device_}, *once, {}));
+  EXPECT_FAILS(FAILED_PRECONDITION, "executed before", queue_execute({*device_}, *once, {}));
+}
+
+TEST_F(QueueTest, RefusedDeallocasCanBeRepeated) {
+  const Ref<Buffer> buffer = queue_alloca({*device_}, 0, 0, kPlainUsage, 8, 0).value();
+  const auto nothing = make<Budget>(0);
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "queue work",
+               queue_dealloca({*device_, kAnyQueue, nullptr, nullptr, nothing.get()}, *buffer, 0));
+  fake().refuse_next(HALYARD_RESOURCE_EXHAUSTED);
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "injected refusal", queue_dealloca({*device_}, *buffer, 0));
+  EXPECT_OK(buffer->map());
+  buffer->allocation().unmap();
+  EXPECT_FALSE(buffer->allocation().shared.ended);
+  fake().fail_next(HALYARD_DATA_LOSS);
+  EXPECT_FAILS(DATA_LOSS, "injected failure", queue_dealloca({*device_}, *buffer, 0));
+  EXPECT_FAILS(FAILED_PRECONDITION, "deallocated before", queue_dealloca({*device_}, *buffer, 0));
+  EXPECT_FALSE(expect_sharing(buffer->allocation()));
+}
+
 TEST_F(QueueTest, SignalOfAReachedFenceChangesNothing) {
   const Ref<Fence> fence = make_fence(device_);
   EXPECT_OK(fence->signal());
@@ -519,6 +550,27 @@ TEST_F(QueueTest, MemoryIsDeallocatedOnce) {
   const Ref<Buffer> part = buffer->subspan(4, 4).value();
   EXPECT_OK(queue_dealloca({*device_}, *part, 0));
   EXPECT_FAILS(FAILED_PRECONDITION, "deallocated before", queue_dealloca({*device_}, *buffer, 0));
+}
+
+// The pointer is valid until it is unmapped, so the dealloca leaves the bytes to the end of the allocation.
+TEST_F(QueueTest, DeallocaOfMappedMemoryIsABarrier) {
+  const Ref<Buffer> mapped = queue_alloca({*device_}, 0, 0, kPlainUsage, 8, 0).value();
+  const std::span<uint8_t> bytes = ASSERT_VALUE(mapped->map());
+  EXPECT_EQ(ASSERT_VALUE(mapped->map()).data(), bytes.data());
+  mapped->allocation().unmap();
+  EXPECT_OK(queue_dealloca({*device_}, *mapped, 0));
+  EXPECT_FAILS(FAILED_PRECONDITION, "deallocated before", queue_dealloca({*device_}, *mapped, 0));
+  bytes[7] = 5;
+  EXPECT_EQ(bytes_of(*mapped), (Values{0, 0, 0, 0, 0, 0, 0, 5}));
+  mapped->allocation().unmap();
+  EXPECT_EQ(fake_log(), "alloca\nbarrier\n");
+  fake().reset();
+
+  const Ref<Buffer> unmapped = queue_alloca({*device_}, 0, 0, kPlainUsage, 8, 0).value();
+  EXPECT_OK(unmapped->map());
+  unmapped->allocation().unmap();
+  EXPECT_OK(queue_dealloca({*device_}, *unmapped, 0));
+  EXPECT_EQ(fake_log(), "alloca\ndealloca\n");
 }
 
 TEST_F(QueueTest, DeallocaGoesToTheDeviceThatAllocated) {

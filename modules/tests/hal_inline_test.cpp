@@ -6,6 +6,8 @@
 #include <string>
 
 #include "base/cpu_features.h"
+#include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 #include "modules/hal_inline_functions.h"
 #include "modules/hal_inline_module.h"
 #include "testing.h"
@@ -307,6 +309,25 @@ TEST_F(HalInline, OnlyTheProcessorIsKnown) {
   for (const char* feature : {"sse3", "avx2", "avx512f", "xop"})
     EXPECT_EQ(ask("hal.cpu", feature), std::pair(1, int64_t{*cpu_feature(feature)})) << feature;
 #endif
+}
+
+// The driver `null` frees the bytes of this buffer in its dealloca.
+TEST_F(HalInline, StorageOutlivesADealloca) {
+  constexpr uint64_t kSize = 64 << 20;
+  const Ref<hal::Device> null = ASSERT_VALUE(open_device("null"));
+  const Ref<hal::Fence> made = ASSERT_VALUE(hal::Fence::create(null));
+  const Ref<hal::Fence> gone = ASSERT_VALUE(hal::Fence::create(null));
+  const Ref<hal::Buffer> buffer = ASSERT_VALUE(
+      hal::queue_alloca({*null, hal::kAnyQueue, nullptr, made.get()}, 0, 0x32, 0x1000003, kSize, 0));
+  hal::Fence* const first[] = {made.get()};
+  ASSERT_TRUE(hal::await(first, hal::kWaitForever).ok());
+  const Ref<vm::Buffer> bytes = storage(buffer);
+  ASSERT_NE(bytes, nullptr);
+  ASSERT_OK(hal::queue_dealloca({*null, hal::kAnyQueue, nullptr, gone.get()}, *buffer, 0));
+  hal::Fence* const second[] = {gone.get()};
+  ASSERT_TRUE(hal::await(second, hal::kWaitForever).ok());
+  bytes->data()[kSize - 1] = 7;
+  EXPECT_EQ(bytes->data()[kSize - 1], 7);
 }
 
 }  // namespace

@@ -161,6 +161,42 @@ TEST_P(IoParameters, PartsThatAreMeantGiveNoWarning) {
   EXPECT_EQ(warnings, std::vector<std::string>());
 }
 
+// Work of a device may change the bytes of the keys during the call: here, the first warning does.
+TEST_P(IoParameters, KeysThatChangeDuringTheCall) {
+  Contents keys = {'b', 'a'};
+  ParameterScopes scopes;
+  auto scope = make<ParameterScope>();
+  std::vector<std::pair<std::string, Parameter>> entries;
+  const Ref<Bytes> bytes = Bytes::own({1, 2, 3, 4});
+  for (const char* key : {"a", "b"}) {
+    Parameter parameter;
+    parameter.length = 4;
+    parameter.bytes = bytes->span();
+    parameter.keep = bytes;
+    entries.emplace_back(key, parameter);
+  }
+  ASSERT_TRUE(scope->add("file.irpa", std::move(entries)));
+  scopes["model"] = scope;
+  std::vector<std::string> reported;
+  ModuleCaller changing(
+      create_io_parameters_module(scopes, {}, {}, [&](std::string_view text, std::string_view path) {
+        std::ranges::fill(keys, '?');
+        reported.push_back(fmt::format("{}: {}", path, text));
+      }));
+  const Tables tables({{"b", 0, 0, 2}, {"a", 0, 2, 2}});
+  const Ref<vm::Buffer> data = vm::Buffer::wrap({keys.data(), keys.size()}, true, [] {});
+  const auto target = buffer(4);
+  const Status status = changing.status(
+      "gather", kGather,
+      {device, kAny, nullptr, done, text_of("model"), target, tables.key_table, data, tables.spans});
+  ASSERT_TRUE(status.ok()) << status.text();
+  ASSERT_TRUE(await(done).ok());
+  EXPECT_EQ(contents(target), (Contents{1, 2, 1, 2}));
+  ASSERT_EQ(reported.size(), 2u);
+  EXPECT_TRUE(reported[0].starts_with("file.irpa: parameter 'b' has 4 bytes")) << reported[0];
+  EXPECT_TRUE(reported[1].starts_with("file.irpa: parameter 'a' has 4 bytes")) << reported[1];
+}
+
 TEST_P(IoParameters, ANameThatIsThereTwiceGivesAWarning) {
   const auto loaded = ASSERT_VALUE(load({{"twice", 0, 0, 2}}));
   ASSERT_TRUE(await(done).ok());
@@ -264,6 +300,23 @@ TEST_P(IoParameters, SplatsOfEverySizeFromAnyOffset) {
               << key << " from " << offset << " byte " << i;
         }
       }
+    }
+  }
+}
+
+// A fill needs an aligned place in the allocation, not in the part of it.
+TEST_P(IoParameters, SplatsInPartsOfABuffer) {
+  for (const uint64_t begin : {1, 2, 4}) {
+    for (const uint64_t place : {0, 1, 2, 3}) {
+      const auto whole = buffer(32);
+      const Ref<hal::Buffer> part = ASSERT_VALUE(whole->subspan(begin, 24));
+      done = fence();
+      const Status status = gather(part, {{"s4", 0, place, 16}});
+      ASSERT_TRUE(status.ok()) << status.text();
+      EXPECT_TRUE(await(done).ok());
+      Contents expected(32);
+      for (uint64_t i = 0; i < 16; ++i) expected[begin + place + i] = static_cast<uint8_t>(i % 4 + 1);
+      EXPECT_EQ(contents(whole), expected) << begin << " " << place;
     }
   }
 }

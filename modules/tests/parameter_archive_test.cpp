@@ -291,9 +291,9 @@ TEST_F(ParameterFiles, ScopesKeepTheirFilesApart) {
   const std::string b = write("b.irpa", IrpaBuilder().data("k", {2, 3}).bytes());
   auto scopes = ASSERT_VALUE(load_parameters(std::vector<ParameterFile>{{"x", a}, {"", b}}));
   ASSERT_EQ(scopes.size(), 2u);
-  EXPECT_EQ(scopes.find("x")->second->find("k")->length, 1u);
-  EXPECT_EQ(scopes.find("")->second->find("k")->length, 2u);
-  EXPECT_EQ(scopes.find("x")->second->find("K"), nullptr) << "names are compared exactly";
+  EXPECT_EQ(scopes.find("x")->second->find("k").parameter->length, 1u);
+  EXPECT_EQ(scopes.find("")->second->find("k").parameter->length, 2u);
+  EXPECT_EQ(scopes.find("x")->second->find("K").parameter, nullptr) << "names are compared exactly";
 }
 
 TEST_F(ParameterFiles, TheFirstOfANameCounts) {
@@ -301,9 +301,10 @@ TEST_F(ParameterFiles, TheFirstOfANameCounts) {
   const std::string b = write("b.irpa", IrpaBuilder().data("k", {2, 3}).data("other", {4}).bytes());
   auto scopes = ASSERT_VALUE(load_parameters(std::vector<ParameterFile>{{"x", a}, {"x", b}}));
   const ParameterScope& scope = *scopes.find("x")->second;
-  EXPECT_EQ(scope.find("k")->length, 1u);
-  EXPECT_EQ(scope.find("k")->other, fmt::format("'{}' contains it twice; the first one is used", a));
-  EXPECT_EQ(scope.find("other")->other, "");
+  EXPECT_EQ(scope.find("k").parameter->length, 1u);
+  EXPECT_EQ(scope.find("k").parameter->other,
+            fmt::format("'{}' contains it twice; the first one is used", a));
+  EXPECT_EQ(scope.find("other").parameter->other, "");
   EXPECT_EQ(scope.keys(), (std::vector<std::string_view>{"k", "other"}));
 }
 
@@ -311,7 +312,7 @@ TEST_F(ParameterFiles, ANameInTwoFiles) {
   const std::string a = write("a.irpa", IrpaBuilder().data("k", {1}).bytes());
   const std::string b = write("b.irpa", IrpaBuilder().data("k", {2, 3}).bytes());
   auto scopes = ASSERT_VALUE(load_parameters(std::vector<ParameterFile>{{"x", a}, {"x", b}}));
-  const Parameter* found = scopes.find("x")->second->find("k");
+  const Parameter* found = scopes.find("x")->second->find("k").parameter;
   EXPECT_EQ(found->length, 1u);
   EXPECT_EQ(found->other, fmt::format("'{}' and '{}' contain it; the first one is used", a, b));
 }
@@ -380,7 +381,7 @@ TEST_F(ParameterFiles, AnIndexStandsForItsShards) {
   for (const ParameterMode mode : {ParameterMode::file, ParameterMode::preload}) {
     auto scopes = ASSERT_VALUE(load_parameters(std::vector<ParameterFile>{{"m", index}}, mode));
     EXPECT_EQ(scopes.find("m")->second->keys(), (std::vector<std::string_view>{"v", "w"}));
-    EXPECT_EQ(scopes.find("m")->second->find("v")->bytes[1], 8);
+    EXPECT_EQ(scopes.find("m")->second->find("v").parameter->bytes[1], 8);
   }
 
   const auto expect = [&](std::string_view text, Code code, std::string_view part) {
@@ -435,7 +436,7 @@ TEST_F(ParameterFiles, PreloadingTellsHowFarItIsAndCanBeStopped) {
         told.emplace_back(done, total);
         return {};
       }));
-  EXPECT_EQ(scopes.find("y")->second->find("b")->bytes[0], 4);
+  EXPECT_EQ(scopes.find("y")->second->find("b").parameter->bytes[0], 4);
   ASSERT_EQ(told.size(), 2u);
   EXPECT_LT(told[0].first, told[1].first);
   EXPECT_EQ(told[1].first, told[1].second);
@@ -484,8 +485,8 @@ TEST_F(ParameterFiles, ArchivesOfTheFixtures) {
   auto main = ASSERT_VALUE(load("main.irpa"));
   const ParameterScope& scope = *main.find("")->second;
   EXPECT_EQ(scope.keys(), (std::vector<std::string_view>{"a", "b", "s1", "s4", "s8"}));
-  EXPECT_EQ(scope.find("a")->length, 32u) << "the first of two";
-  EXPECT_EQ(scope.find("s8")->pattern,
+  EXPECT_EQ(scope.find("a").parameter->length, 32u) << "the first of two";
+  EXPECT_EQ(scope.find("s8").parameter->pattern,
             (std::vector<uint8_t>{0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}));
   auto linked = ASSERT_VALUE(load("linked.irpa"));
   EXPECT_EQ(linked.find("")->second->keys(), (std::vector<std::string_view>{"head", "linked"}));

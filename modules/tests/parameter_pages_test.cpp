@@ -118,6 +118,32 @@ TEST_F(ParameterPagesTest, SeveralCallsCountTogether) {
   all.prepare({range(0, half)});  // once more, after completion
 }
 
+TEST_F(ParameterPagesTest, RangesSideBySideAreOne) {
+  make_file(2 * kMegabyte, 0);
+  std::vector<ParameterPages::Range> ranges;
+  ParameterPages::add(ranges, range(100, 50));
+  ParameterPages::add(ranges, range(192, 8));  // behind a gap, as alignment leaves it
+  ParameterPages::add(ranges, range(120, 10));
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ranges[0].bytes.data(), bytes_->data() + 100);
+  EXPECT_EQ(ranges[0].bytes.size(), 100u);
+  ParameterPages::add(ranges, range(kMegabyte, 10));
+  ParameterPages::add(ranges, range(0, 10));
+  ParameterPages::add(ranges, range(20, 0));
+  EXPECT_EQ(ranges.size(), 3u);
+  ParameterPages::add(ranges, {bytes_->span().first(5), Bytes::borrow(bytes_->span(), {})});
+  EXPECT_EQ(ranges.size(), 4u) << "another owner";
+}
+
+TEST_F(ParameterPagesTest, AListOfRangesIsBounded) {
+  make_file(kMegabyte, 0);
+  std::vector<ParameterPages::Range> ranges;
+  for (size_t i = 0; i < 2 * ParameterPages::kMaxRanges; ++i)
+    ParameterPages::add(ranges, range(i % 2 == 0 ? 0 : kMegabyte / 2, 1));
+  EXPECT_EQ(ranges.size(), ParameterPages::kMaxRanges);
+  EXPECT_LE(ranges.capacity(), 2 * ParameterPages::kMaxRanges);
+}
+
 // The mapping and its owner are released while the loop works: a loop that went on would read unmapped memory
 // and end the process.
 TEST_F(ParameterPagesTest, EndsAtAnyTime) {

@@ -98,6 +98,46 @@ TEST_P(TwoDrivers, CommandsTellTwoBuffersOfTheOtherApart) {
   EXPECT_EQ(contents_of<int32_t>(*from), (Words{1, 2, 3, 4}));
 }
 
+// Slots of the other driver's buffers follow those of the binding table, whose number is any that the program
+// gives.
+TEST_P(TwoDrivers, AnyBindingCapacityLeavesSlotsForBuffersOfTheOther) {
+  const Ref<hal::Buffer> first = words(*null, {1, 2});
+  const Ref<hal::Buffer> second = words(*null, {3, 4});
+  for (const uint32_t capacity : {UINT32_MAX, UINT32_MAX - 1, hal::kMaxSlots + 1, hal::kMaxSlots, 1u}) {
+    const Ref<hal::CommandBuffer> commands =
+        *hal::CommandBuffer::create(local, 0, hal::kTransfer, hal::kAnyQueue, capacity);
+    ASSERT_TRUE(commands->fill({first.get(), 0, 8, hal::kWholeLength}, 0, 4)) << "nothing, but it has a slot";
+    ASSERT_TRUE(commands->fill({second.get(), 0, 0, 8}, capacity, 4));
+    ASSERT_TRUE(commands->fill({nullptr, 0, 0, 4}, 9, 4));
+    ASSERT_TRUE(commands->finalize());
+    EXPECT_LE(commands->slots().size(), hal::kMaxSlots + size_t{2});
+    const hal::CommandList list = commands->list();
+    EXPECT_EQ(list.buffers, std::vector<hal::Allocation*>{&second->allocation()});
+    const Ref<hal::Fence> done = fence(local);
+    const hal::Binding table[] = {{first.get(), 0, hal::kWholeLength}};
+    ASSERT_OK(hal::queue_execute({*local, hal::kAnyQueue, nullptr, done.get()}, *commands, table));
+    expect_reached(done);
+    EXPECT_EQ(contents_of<int32_t>(*first), (Words{9, 2}));
+    EXPECT_EQ(contents_of<int32_t>(*second), Words(2, static_cast<int32_t>(capacity)));
+  }
+}
+
+TEST_P(TwoDrivers, BuffersOfTheOtherAreCharged) {
+  const Ref<hal::Buffer> buffer = words(*null, {1, 2});
+  const auto budget = make<Budget>(uint64_t{1} << 20);
+  {
+    const Ref<hal::CommandBuffer> commands =
+        *hal::CommandBuffer::create(local, 0, hal::kTransfer, hal::kAnyQueue, UINT32_MAX, budget.get());
+    EXPECT_FAILS(RESOURCE_EXHAUSTED, "a command buffer", commands->fill({buffer.get(), 0, 0, 8}, 0, 4));
+  }
+  EXPECT_EQ(budget->used(), 0u);
+  const Ref<hal::CommandBuffer> commands =
+      *hal::CommandBuffer::create(local, 0, hal::kTransfer, hal::kAnyQueue, 0, budget.get());
+  const uint64_t before = budget->used();
+  EXPECT_TRUE(commands->fill({buffer.get(), 0, 8, hal::kWholeLength}, 0, 4));  // retains the buffer
+  EXPECT_GT(budget->used(), before);
+}
+
 TEST_P(TwoDrivers, CopiesInBothDirections) {
   const Ref<hal::Buffer> here = words(*local, {1, 2, 3, 4});
   const Ref<hal::Buffer> there = words(*null, {5, 6, 7, 8});

@@ -27,10 +27,12 @@ using OptionalFence = vm::Lenient<hal::Fence>;
 constexpr size_t kKeyEntrySize = 8;    // u32 offset, u32 length
 constexpr size_t kSpanEntrySize = 24;  // u64 parameter offset, u64 buffer offset, u64 length
 
-// One span of a call: resolved, and within its parameter.
+// One span of a call: resolved, and within its parameter. Nothing in it refers to bytes of the program, which
+// work of a device may change during the call.
 struct Operation {
-  const Parameter* parameter = nullptr;
   std::string_view key;
+  const Parameter* parameter = nullptr;
+  std::string_view path;  // of the parameter's file
   uint64_t parameter_offset = 0;
   uint64_t buffer_offset = 0;
   uint64_t length = 0;
@@ -69,6 +71,12 @@ Result<const ParameterScope*> find_scope(const ParameterScopes& scopes, std::str
               name, known.empty() ? "" : ", only for ", known);
 }
 
+std::unexpected<Status> unknown_parameter(std::string_view scope_name, const ParameterScope& scope,
+                                          const std::string& key) {
+  return fail(Code::NOT_FOUND, "scope '{}' has no parameter '{}'{}", scope_name, key,
+              did_you_mean(key, scope.keys()));
+}
+
 // The operations of a call, and the memory charged for them.
 struct Operations {
   Charge charge;
@@ -98,11 +106,12 @@ Result<Operations> read_operations(const State& state, std::string_view scope_na
       return fail(Code::OUT_OF_RANGE,
                   "key {} (offset {}, length {}) lies outside of the {} bytes of key data", i, key_offset,
                   key_length, key_data.length());
-    operation.key = text(&key_data).substr(key_offset, key_length);
-    operation.parameter = scope.find(operation.key);
-    if (!operation.parameter)
-      return fail(Code::NOT_FOUND, "scope '{}' has no parameter '{}'{}", scope_name, operation.key,
-                  did_you_mean(operation.key, scope.keys()));
+    const std::string_view key = text(&key_data).substr(key_offset, key_length);
+    const ParameterScope::Found found = scope.find(key);
+    if (!found.parameter) return unknown_parameter(scope_name, scope, std::string(key));
+    operation.key = found.key;
+    operation.parameter = found.parameter;
+    operation.path = found.path;
     if (!operation.parameter->trouble.empty())
       return fail(Code::UNIMPLEMENTED, "parameter '{}' cannot be read: {}", operation.key,
                   operation.parameter->trouble);
@@ -127,7 +136,7 @@ bool is_first_part(const Operation& operation) {
 // Warns about reads that are valid but probably give wrong numbers: a program that expects another type or
 // shape reads only the first part of a parameter. No warning if the same call also reads a later part,
 // because such a program intends to read parts.
-void warn_of_doubts(State& state, const ParameterScope& scope, const std::vector<Operation>& operations) {
+void warn_of_doubts(State& state, const std::vector<Operation>& operations) {
   if (!state.warn) return;
   std::set<const Parameter*> in_parts;
   if (std::ranges::any_of(operations, is_first_part))
@@ -138,10 +147,9 @@ void warn_of_doubts(State& state, const ParameterScope& scope, const std::vector
     const bool is_part = is_first_part(operation) && !in_parts.contains(&parameter);
     if (!is_part && parameter.other.empty()) continue;
     if (const std::scoped_lock lock(state.warned_mutex); !state.warned.insert(&parameter).second) continue;
-    const std::string_view path = scope.path_of(operation.key);
     if (!parameter.other.empty())
       state.warn(fmt::format("there is more than one parameter '{}': {}", operation.key, parameter.other),
-                 path);
+                 operation.path);
     if (is_part)
       state.warn(
           fmt::format(
@@ -149,7 +157,7 @@ void warn_of_doubts(State& state, const ParameterScope& scope, const std::vector
               "another type or shape, its numbers are wrong",
               operation.key, parameter.length, parameter.type.empty() ? "" : " of type ", parameter.type,
               operation.length),
-          path);
+          operation.path);
   }
 }
 
@@ -219,13 +227,13 @@ std::vector<uint8_t> pattern_at(const Parameter& splat, uint64_t offset) {
   return pattern;
 }
 
-// Fills target[offset, length) with a splat. If a queue fill does not support the pattern (long or partial),
-// the bytes are read repeatedly from a block of host memory.
+// Fills target[offset, length) with a splat. If a queue fill does not support the pattern (long or partial)
+// or the place (not aligned in the allocation), the bytes are read repeatedly from a block of host memory.
 Result<> submit_splat(Batch& batch, const Operation& operation, hal::Buffer& target, uint64_t offset) {
   constexpr uint64_t kBlock = 1 << 20;  // bytes; a multiple of every pattern
   const std::vector<uint8_t> pattern = pattern_at(*operation.parameter, operation.parameter_offset);
   const uint64_t size = pattern.size();
-  if (size <= sizeof(uint32_t) && offset % size == 0 && operation.length % size == 0) {
+  if (size <= sizeof(uint32_t) && (target.offset() + offset) % size == 0 && operation.length % size == 0) {
     uint32_t value = 0;
     std::memcpy(&value, pattern.data(), size);
     return batch.step([&](const hal::QueuePoint& point) {
@@ -299,7 +307,7 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
   if (operations.size() > UINT32_MAX)
     return fail(Code::RESOURCE_EXHAUSTED, "{} spans in one call; a list has at most {} elements",
                 operations.size(), UINT32_MAX);
-  warn_of_doubts(state, *source, operations);
+  warn_of_doubts(state, operations);
   const auto count = static_cast<uint32_t>(operations.size());
   auto list = HALYARD_TRY(
       vm::List::allocate({vm::ValueType::none, &hal::Buffer::kType}, count, count, state.memory.get()));
@@ -311,8 +319,8 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
                                               operation, state.memory.get());
     if (buffer) {
       const Parameter& parameter = *operation.parameter;
-      in_place.push_back(
-          {parameter.bytes.subspan(operation.parameter_offset, operation.length), parameter.keep});
+      ParameterPages::add(
+          in_place, {parameter.bytes.subspan(operation.parameter_offset, operation.length), parameter.keep});
     } else {
       batch.next_lane();
       const std::string maker =
@@ -338,7 +346,7 @@ Result<> gather_all(State& state, Batch& batch, const vm::Buffer* scope, hal::Bu
   for (const Operation& operation : operations.list)
     HALYARD_TRY(with_note(target.check_range(operation.buffer_offset, operation.length),
                           fmt::format("gathering parameter '{}'", operation.key)));
-  warn_of_doubts(state, *source, operations.list);
+  warn_of_doubts(state, operations.list);
   for (const Operation& operation : operations.list) {
     batch.next_lane();
     HALYARD_TRY(submit_contents(batch, operation, target, operation.buffer_offset));

@@ -87,13 +87,27 @@ ParameterPages::~ParameterPages() {
   if (work_) work_->stopping = true;
 }
 
+void ParameterPages::add(std::vector<Range>& ranges, Range range) {
+  if (range.bytes.empty()) return;
+  if (!ranges.empty() && ranges.back().keep.get() == range.keep.get()) {
+    std::span<const uint8_t>& last = ranges.back().bytes;
+    const auto begin = reinterpret_cast<uintptr_t>(last.data());
+    const auto next = reinterpret_cast<uintptr_t>(range.bytes.data());
+    if (next >= begin && next - begin <= last.size() + kMappedAtOnce) {
+      last = {last.data(), std::max<size_t>(last.size(), next - begin + range.bytes.size())};
+      return;
+    }
+  }
+  if (ranges.size() < kMaxRanges) ranges.push_back(std::move(range));
+}
+
 void ParameterPages::prepare(std::vector<Range> ranges) {
   if (!work_) return;
   const std::lock_guard lock(work_->mutex);
   if (work_->stopping) return;
   for (Range& range : ranges) {
     work_->total += range.bytes.size();
-    if (!range.bytes.empty()) work_->waiting.push_back(std::move(range));
+    add(work_->waiting, std::move(range));
   }
   if (work_->is_posted || work_->waiting.empty() || work_->total < kWorthIt) return;
   std::ranges::reverse(work_->waiting);  // in the order of the program's requests

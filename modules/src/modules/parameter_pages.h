@@ -19,11 +19,15 @@ namespace halyard::modules {
 class ParameterPages {
  public:
   static constexpr uint64_t kWorthIt = uint64_t{16} << 20;  // total bytes
+  static constexpr size_t kMaxRanges = 4096;  // that wait; the program touches further ones itself
 
   struct Range {
     std::span<const uint8_t> bytes;
     Ref<Bytes> keep;  // owner of the bytes
   };
+  // Adds a range to those of one call. Extends the last range if the new one begins within it or just behind
+  // it. The range is left out if there are kMaxRanges, so the memory of the list is bounded.
+  static void add(std::vector<Range>& ranges, Range range);
 
   // A null loop: nothing is pre-faulted.
   explicit ParameterPages(Ref<Loop> loop);
@@ -32,7 +36,7 @@ class ParameterPages {
   // Drops the remaining pages. Does not wait for the loop.
   ~ParameterPages();
 
-  // Returns at once. Any thread.
+  // Returns at once. Any thread. Ranges are added as by add().
   void prepare(std::vector<Range> ranges);
 
  private:

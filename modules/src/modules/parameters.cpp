@@ -123,13 +123,10 @@ Result<> ParameterScope::add(const std::string& path,
   return {};
 }
 
-const Parameter* ParameterScope::find(std::string_view key) const {
+ParameterScope::Found ParameterScope::find(std::string_view key) const {
   const auto found = parameters_.find(key);
-  return found == parameters_.end() ? nullptr : &found->second.parameter;
-}
-
-std::string_view ParameterScope::path_of(std::string_view key) const {
-  return paths_[parameters_.find(key)->second.file];
+  if (found == parameters_.end()) return {};
+  return {found->first, &found->second.parameter, paths_[found->second.file]};
 }
 
 std::vector<std::string_view> ParameterScope::keys() const {

@@ -42,9 +42,14 @@ class ParameterScope final : public ObjectOf<ParameterScope> {
   // invalid file, with the place, or with the recognised format. On failure nothing is added.
   Result<> add(const std::string& path, const Ref<Bytes>& file);
   Result<> add(const std::string& path, ParameterEntries entries);
-  const Parameter* find(std::string_view key) const;     // null if unknown; valid as long as the scope
-  std::string_view path_of(std::string_view key) const;  // precondition: the key is known
-  std::vector<std::string_view> keys() const;            // sorted
+  // A parameter with its key and the path of its file; they are valid as long as the scope.
+  struct Found {
+    std::string_view key;
+    const Parameter* parameter = nullptr;  // null: the key is unknown
+    std::string_view path;
+  };
+  Found find(std::string_view key) const;
+  std::vector<std::string_view> keys() const;  // sorted
 
  private:
   struct Entry {

@@ -17,7 +17,7 @@ std::expected<ParameterFiles, aot::Refusal> read_parameter_files(
   ParameterFiles all;
   for (const auto& [name, scope] : *scopes)
     for (const std::string_view key : scope->keys()) {
-      const modules::Parameter& each = *scope->find(key);
+      const modules::Parameter& each = *scope->find(key).parameter;
       if (each.trouble.empty())
         all.parameters.push_back({name, std::string(key), each.bytes, each.pattern, each.length});
     }

@@ -24,7 +24,8 @@ class Memory {
   virtual ~Memory() = default;
   // Called when an alloca runs: the bytes exist from now on. RESOURCE_EXHAUSTED: out of memory.
   virtual Result<> commit() { return {}; }
-  // Called when a dealloca runs: the bytes may be freed. The handle stays valid until it is destroyed.
+  // Called when a dealloca runs: the bytes may be freed, but not while the host maps them [R72]. The handle
+  // stays valid until it is destroyed.
   virtual Result<> decommit() { return {}; }
   // The address of the bytes, for the host and for commands. FAILED_PRECONDITION before commit() and after
   // decommit() [R73].
@@ -33,6 +34,12 @@ class Memory {
   // and HALYARD_MAP_PRIVATE may be on read-only pages: fails with PERMISSION_DENIED, or replaces the bytes by
   // a copy [R77].
   virtual Result<uint8_t*> bytes_to_write() { return bytes(); }
+  // A mapping by the host, and its end [R72]. Memory whose decommit() frees the bytes counts its mappings.
+  virtual Result<uint8_t*> map(uint32_t access, uint64_t offset, uint64_t length) {
+    (void)access, (void)length;
+    return HALYARD_KIT_TRY(bytes()) + offset;
+  }
+  virtual void unmap() {}
   // Required if the memory is HOST_VISIBLE but not HOST_COHERENT.
   virtual Result<> flush(uint64_t offset, uint64_t length) { return (void)offset, (void)length, Result<>(); }
   virtual Result<> invalidate(uint64_t offset, uint64_t length) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "halyard/driver/device.hpp"
 #include "halyard/driver/host_memory.hpp"
@@ -35,7 +36,8 @@ class MemoryTally {
   halyard_memory_statistics_t now_ = {};
 };
 
-// Allocated bytes exist from commit() to decommit(). Imported bytes are the host's.
+// Allocated bytes exist from commit() to decommit() and, if they are mapped then, until the last unmap().
+// Imported bytes are the host's.
 class HostBlock final : public Memory {
  public:
   static constexpr uint64_t kAlignment = 64;  // bytes
@@ -47,7 +49,10 @@ class HostBlock final : public Memory {
       : tally_(tally), size_(request.size), imported_(imported), access_(access), bytes_(imported) {}
   HostBlock(const HostBlock&) = delete;
   HostBlock& operator=(const HostBlock&) = delete;
-  ~HostBlock() override { give_back(); }
+  ~HostBlock() override {
+    give_back(take());
+    give_back(mapped_);
+  }
 
   Result<> commit() override {
     bytes_ = HALYARD_KIT_TRY(allocate());
@@ -55,8 +60,24 @@ class HostBlock final : public Memory {
     return {};
   }
   Result<> decommit() override {
-    give_back();
+    const std::lock_guard lock(mutex_);
+    uint8_t* const bytes = take();
+    if (mappings_ == 0) {
+      give_back(bytes);
+    } else {
+      mapped_ = bytes;
+    }
     return {};
+  }
+  Result<uint8_t*> map(uint32_t /*access*/, uint64_t offset, uint64_t /*length*/) override {
+    const std::lock_guard lock(mutex_);
+    uint8_t* const mapped = HALYARD_KIT_TRY(bytes());
+    ++mappings_;
+    return mapped + offset;
+  }
+  void unmap() override {
+    const std::lock_guard lock(mutex_);
+    if (--mappings_ == 0) give_back(std::exchange(mapped_, nullptr));
   }
   Result<uint8_t*> bytes() override {
     if (uint8_t* const bytes = bytes_) return bytes;
@@ -90,9 +111,13 @@ class HostBlock final : public Memory {
     std::free(bytes);
     tally_.count(0, size_);
   }
-  void give_back() {
+  // The allocated bytes, which this block has no longer; null: none.
+  uint8_t* take() {
     uint8_t* const bytes = bytes_.exchange(imported_);
-    if (bytes && bytes != imported_) free(bytes);
+    return bytes == imported_ ? nullptr : bytes;
+  }
+  void give_back(uint8_t* bytes) {
+    if (bytes) free(bytes);
   }
 
   MemoryTally& tally_;
@@ -101,6 +126,9 @@ class HostBlock final : public Memory {
   const uint32_t access_ = HALYARD_MAP_READ | HALYARD_MAP_WRITE;
   const bool is_cleared_ = false;
   std::atomic<uint8_t*> bytes_{nullptr};  // the host may map it while the device works
+  std::mutex mutex_;                      // guards the members below
+  uint64_t mappings_ = 0;
+  uint8_t* mapped_ = nullptr;  // bytes that were mapped at their dealloca
 };
 
 }  // namespace halyard::kit

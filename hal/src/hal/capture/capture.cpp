@@ -181,7 +181,7 @@ Result<Ref<Capture>> Capture::create(const std::string& path, uint64_t blob_byte
 
 Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table) {
   SlotEntries entries;
-  HALYARD_TRY(prepare_execute(point, commands, table, entries));
+  Reservation reservation = HALYARD_TRY(prepare_execute(point, commands, table, entries));
   CommandList list = commands.list();
   const auto work = make<CapturedWork>(point, commands);
   work->capture = Ref<Capture>::share(this);
@@ -196,6 +196,7 @@ Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std:
     // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a copy of a reference that is not null
     return snapshot(work, work->before, &CapturedRange::before, [work] { return submit(work); });
   }));
+  reservation.keep();
   return work->result_for_submitter();
 }
 

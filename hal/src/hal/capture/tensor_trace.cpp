@@ -229,7 +229,7 @@ Result<> TensorTrace::TracedWork::go_on() {
 Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
                               std::span<const Binding> table) {
   SlotEntries entries;
-  HALYARD_TRY(prepare_execute(point, commands, table, entries));
+  Reservation reservation = HALYARD_TRY(prepare_execute(point, commands, table, entries));
   const auto work = make<TracedWork>(point, commands);
   work->trace = Ref<TensorTrace>::share(this);
   work->list = commands.list();
@@ -249,6 +249,7 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
   for (const TracedWork::Entry& entry : work->table)
     if (entry.buffer) static_cast<void>(work->number_of(*entry.buffer));
   HALYARD_TRY(work->when(point.wait, [work] { return work->go_on(); }));
+  reservation.keep();
   return work->result_for_submitter();
 }
 

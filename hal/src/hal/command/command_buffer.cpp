@@ -98,15 +98,17 @@ struct CommandBuffer::Recorder {
     std::array<size_t, 2> stored = {};  // bytes of each array that it stores
     Object* object = nullptr;
   };
-  // Records the command that `make` returns, and retains its objects. Memory is charged first; after that
-  // nothing fails.
+  // Records the command that `make` returns, and retains its objects. Memory is charged and allocated first;
+  // after that nothing fails. If an allocation fails, nothing is recorded; what is retained or reserved by
+  // then stays.
   template <typename Make>
   static Result<> record(CommandBuffer& self, uint32_t kind, const Keeps& keeps, Make&& make) {
     if (self.charge_.has_budget()) [[unlikely]]
       HALYARD_TRY(self.charge_.grow_by(bytes_to_record(self, sizeof(make()), keeps), kCharged));
     if (keeps.object) keep(self, keeps.object);
-    for (const Use& each : keeps.ranges) use(self, each.source, each.range, each.needs);
+    for (const Use& each : keeps.ranges) make_room(self, each.source, each.range);
     append(self, kind, make());
+    for (const Use& each : keeps.ranges) use(self, each.source, each.range, each.needs);
     return {};
   }
 
@@ -128,7 +130,7 @@ struct CommandBuffer::Recorder {
                                const halyard_range_t& range) {
     const uint64_t kept = source.buffer ? bytes_to_keep(self, &source.buffer->allocation()) : 0;
     if (range.memory || range.slot < self.slots_.size()) return kept;
-    return kept + kGrowing * sizeof(SlotNeeds) * (range.slot + 1 - self.slots_.size());
+    return kept + kGrowing * sizeof(SlotNeeds) * (range.slot + size_t{1} - self.slots_.size());
   }
   static uint64_t bytes_to_store(size_t size) {
     return size ? saturating_add(block_bytes(size), kGrowing * sizeof(void*)) : 0;
@@ -162,20 +164,27 @@ struct CommandBuffer::Recorder {
           "buffer belongs to device '{}', which shares no memory with '{}', for which the command buffer is "
           "recorded; use a buffer of that device, or copy the bytes to one",
           buffer.device().uri(), self.device_->uri());
-    return halyard_range_t{nullptr, foreign_slot(self, buffer.allocation()), 0, offset, length};
+    const uint32_t slot = HALYARD_TRY(foreign_slot(self, buffer.allocation()));
+    return halyard_range_t{nullptr, slot, 0, offset, length};
   }
 
-  // Buffers of other drivers get slots after the declared slots, because this driver's handle for them may
-  // not exist before the list is executed. A new buffer gets its slot here, before the command's other ranges
-  // are checked; if the command then fails, the slot stays unused.
-  static uint32_t foreign_slot(CommandBuffer& self, Allocation& allocation) {
+  // Buffers of other drivers get slots after those of the binding table, because this driver's handle for
+  // them may not exist before the list is executed. A new buffer gets its slot here, before the command's
+  // other ranges are checked; if the command then fails, the slot stays unused.
+  static Result<uint32_t> foreign_slot(CommandBuffer& self, Allocation& allocation) {
     const auto known = std::ranges::find(self.foreign_, &allocation);
-    const auto slot = self.binding_capacity_ + static_cast<uint32_t>(known - self.foreign_.begin());
+    const size_t slot = self.first_foreign_slot() + static_cast<size_t>(known - self.foreign_.begin());
+    if (slot == UINT32_MAX)
+      return fail(Code::RESOURCE_EXHAUSTED,
+                  "the command buffer uses {} buffers of other drivers; expected fewer in one command buffer",
+                  self.foreign_.size());
     if (known == self.foreign_.end()) {
+      HALYARD_TRY(
+          self.charge_.grow_by(bytes_to_keep(self, &allocation) + kGrowing * sizeof(Allocation*), kCharged));
       keep(self, &allocation);
       self.foreign_.push_back(&allocation);
     }
-    return slot;
+    return static_cast<uint32_t>(slot);
   }
 
   static Result<halyard_range_t> resolve_slot(const CommandBuffer& self, const BufferRange& range) {
@@ -201,16 +210,17 @@ struct CommandBuffer::Recorder {
     return halyard_range_t{nullptr, range.slot, 0, range.offset, range.length};
   }
 
-  // Commits the use of a range: retains the buffer, or extends the requirements of its slot.
+  // Retains the buffer of a range, or makes room for the requirements of its slot.
+  static void make_room(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range) {
+    if (source.buffer) keep(self, &source.buffer->allocation());
+    if (!range.memory && self.slots_.size() <= range.slot) self.slots_.resize(range.slot + size_t{1});
+  }
+
+  // Extends the requirements of the slot of a range.
   static void use(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range,
-                  const Needs& needs) {
-    if (source.buffer) {
-      keep(self, &source.buffer->allocation());
-      if (range.memory) return;
-    } else {
-      self.declared_slots_ = std::max(self.declared_slots_, range.slot + size_t{1});
-    }
-    if (self.slots_.size() <= range.slot) self.slots_.resize(range.slot + size_t{1});
+                  const Needs& needs) noexcept {
+    if (range.memory) return;
+    if (!source.buffer) self.declared_slots_ = std::max(self.declared_slots_, range.slot + size_t{1});
     SlotNeeds& slot = self.slots_[range.slot];
     slot.used = true;
     slot.extent = std::max(slot.extent, range.offset + range.length);
@@ -219,8 +229,12 @@ struct CommandBuffer::Recorder {
     slot.alignment = std::max(slot.alignment, needs.alignment);
   }
 
+  // An object counts as known only once it is retained: if an allocation fails in between, a later command
+  // retains it again.
   static void keep(CommandBuffer& self, Object* object) {
-    if (self.known_resources_.insert(object).second) self.resources_.push_back(Ref<Object>::share(object));
+    if (self.known_resources_.contains(object)) return;
+    self.resources_.push_back(Ref<Object>::share(object));
+    self.known_resources_.insert(object);
   }
 
   // A copy of the bytes with the lifetime of the command buffer; null for no bytes.
@@ -231,6 +245,12 @@ struct CommandBuffer::Recorder {
     std::memcpy(bytes.get(), elements.data(), elements.size_bytes());
     self.payloads_.push_back(std::move(bytes));
     return reinterpret_cast<const T*>(self.payloads_.back().get());
+  }
+
+  // After this, push_back() does not fail.
+  template <typename T>
+  static void reserve_one(std::vector<T>& elements) {
+    if (elements.size() == elements.capacity()) elements.reserve(std::max<size_t>(4, 2 * elements.size()));
   }
 
   template <typename T>
@@ -256,9 +276,7 @@ CommandBuffer::CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categor
 }
 
 CommandBuffer::~CommandBuffer() {
-  if (list_) device_->table().command_list_destroy(device_->handle(), list_);
-  for (const Piece& piece : pieces_)
-    if (piece.list) device_->table().command_list_destroy(device_->handle(), piece.list);
+  drop_lists();
   if (LiveObjects* live = device_->live()) live->add(kType, -1);
 }
 
@@ -452,6 +470,9 @@ Result<> CommandBuffer::collective(const Collective& collective) {
   if (recorded.send.memory && recorded.send.memory == recorded.receive.memory)
     HALYARD_TRY(
         check_overlap(recorded.collective, place, sizes, recorded.send.offset, recorded.receive.offset));
+  if (send.buffer) recorded.send_buffer = &send.buffer->allocation();
+  if (receive.buffer) recorded.receive_buffer = &receive.buffer->allocation();
+  Recorder::reserve_one(collectives_);  // a recorded command must have its entry
   HALYARD_TRY(Recorder::record(*this, HALYARD_COMMAND_COLLECTIVE,
                                {.ranges = uses, .stored = {sizeof(RecordedCollective)}, .object = target},
                                [&] {
@@ -463,8 +484,6 @@ Result<> CommandBuffer::collective(const Collective& collective) {
                                                                      recorded.receive,
                                                                      collective.element_count};
                                }));
-  if (send.buffer) recorded.send_buffer = &send.buffer->allocation();
-  if (receive.buffer) recorded.receive_buffer = &receive.buffer->allocation();
   collectives_.push_back(recorded);
   return {};
 }
@@ -475,19 +494,41 @@ Result<> CommandBuffer::finalize() {
     return halyard::fail(Code::FAILED_PRECONDITION,
                          "expected as many ends of debug groups as begins, found depth {} at finalize",
                          depth);
-  // An estimate of the driver's copy.
-  HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
-  words_.shrink_to_fit();
-  if (collectives_.empty()) {
-    list_ = HALYARD_TRY(make_list(words_, command_count_));
-  } else {
-    HALYARD_TRY(split());
-  }
+  // If this attempt fails, the next one begins anew.
+  struct Attempt {
+    CommandBuffer& self;
+    const uint64_t charged = self.charge_.bytes();
+    ~Attempt() {
+      if (self.state_ == State::ready) return;
+      self.drop_lists();
+      self.charge_.shrink_to(charged);
+    }
+  } const attempt{*this};
+  HALYARD_TRY(make_lists());
   if (device_->trace()) [[unlikely]]
     number_commands();
   known_resources_ = {};
   state_ = State::ready;
   return {};
+}
+
+Result<> CommandBuffer::make_lists() {
+  // An estimate of the driver's copy.
+  HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
+  words_.shrink_to_fit();
+  if (!collectives_.empty()) return split();
+  list_ = HALYARD_TRY(make_list(words_, command_count_));
+  return {};
+}
+
+void CommandBuffer::drop_lists() noexcept {
+  const auto drop = [this](halyard_driver_command_list_t list) {
+    if (list) device_->table().command_list_destroy(device_->handle(), list);
+  };
+  drop(std::exchange(list_, nullptr));
+  for (const Piece& piece : pieces_) drop(piece.list);
+  pieces_.clear();
+  numbers_.clear();
 }
 
 Result<halyard_driver_command_list_t> CommandBuffer::make_list(std::span<const uint64_t> words,
@@ -516,13 +557,16 @@ Result<> CommandBuffer::check_finalized() const {
   return {};
 }
 
-Result<> CommandBuffer::begin_execution() {
-  if ((mode_ & kOneShot) && submitted_.exchange(true, std::memory_order_relaxed))
+Result<Reservation> CommandBuffer::begin_execution() {
+  if (!(mode_ & kOneShot)) return Reservation();
+  if (submitted_.exchange(true, std::memory_order_relaxed))
     return halyard::fail(
         Code::FAILED_PRECONDITION,
         "one-shot command buffer was executed before; record another one, or create it without "
         "ONE_SHOT (mode bit 1)");
-  return {};
+  return Reservation(*this, [](Object& self) noexcept {
+    static_cast<CommandBuffer&>(self).submitted_.store(false, std::memory_order_relaxed);
+  });
 }
 
 // The pieces of a recording with collectives are copies without these and with other barriers and groups; all

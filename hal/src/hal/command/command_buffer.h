@@ -3,6 +3,7 @@
 // thread may record. Immutable after finalize().
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "base/status.h"
 #include "hal/device/buffer.h"
 #include "hal/device/executable.h"
+#include "hal/device/reservation.h"
 #include "hal/trace/device_trace.h"
 #include "halyard/channel.h"
 
@@ -89,13 +91,15 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
     uint64_t element_count = 0;
   };
   Result<> collective(const Collective& collective);
-  // Passes the list to the driver. FAILED_PRECONDITION: not recording, or a debug group is open.
+  // Passes the list to the driver. FAILED_PRECONDITION: not recording, or a debug group is open. A failed
+  // call can be repeated.
   Result<> finalize();
 
   // FAILED_PRECONDITION: the list is still being recorded.
   Result<> check_finalized() const;
-  // Reserves an execution of the finalized list. FAILED_PRECONDITION: a second execution of a ONE_SHOT list.
-  Result<> begin_execution();
+  // Reserves an execution of the finalized list, until the work is refused. FAILED_PRECONDITION: a second
+  // execution of a ONE_SHOT list.
+  Result<Reservation> begin_execution();
 
   enum class State : uint8_t { recording, ready };
   State state() const { return state_; }
@@ -104,10 +108,12 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
   uint32_t command_count() const { return command_count_; }
   halyard_driver_command_list_t handle() const { return list_; }  // after finalize; null with collectives
   std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used slot
-  // The number of slots of the binding table; further slots are for memory of other drivers
-  // (hal/device/sharing.h).
+  // The number of slots of the binding table that commands use. Slots from first_foreign_slot() on are for
+  // memory of other drivers (hal/device/sharing.h). The capacity is any number that the program gives, but no
+  // slot of the table is kMaxSlots or higher.
   size_t declared_slots() const { return declared_slots_; }
-  Allocation& foreign(size_t slot) const { return *foreign_[slot - binding_capacity_]; }
+  uint32_t first_foreign_slot() const { return std::min(binding_capacity_, kMaxSlots); }
+  Allocation& foreign(size_t slot) const { return *foreign_[slot - first_foreign_slot()]; }
   // A collective, which the host executes (hal/queue/collective.h).
   struct RecordedCollective {
     Channel* channel;
@@ -146,6 +152,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
   struct Recorder;  // helpers, in command_buffer.cpp
   struct Lister;    // defined in command_list.cpp
   void number_commands();
+  Result<> make_lists();
+  void drop_lists() noexcept;
   Result<> split();  // precondition: collectives_ is not empty
   Result<halyard_driver_command_list_t> make_list(std::span<const uint64_t> words, uint32_t command_count);
 
@@ -161,7 +169,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
   int64_t lowest_group_depth_ = 0;
   std::vector<uint64_t> words_;                       // the flat list
   std::vector<std::unique_ptr<uint8_t[]>> payloads_;  // constants, bindings, update bytes, labels
-  std::vector<Ref<Object>> resources_;                // retained, each once
+  std::vector<Ref<Object>> resources_;                // retained
   std::unordered_set<Object*> known_resources_;       // only while recording
   std::vector<SlotNeeds> slots_;
   size_t declared_slots_ = 0;

@@ -58,7 +58,7 @@ struct CommandBuffer::Lister {
     Allocation* allocation = nullptr;
     if (from.memory) {
       allocation = allocations.at(from.memory);
-    } else if (from.slot >= self.binding_capacity_) {
+    } else if (from.slot >= self.first_foreign_slot()) {
       allocation = &self.foreign(from.slot);
     }
     if (!allocation) return to;

@@ -78,16 +78,28 @@ struct Splitter {
 
 Result<> CommandBuffer::split() {
   Splitter splitter{pieces_};
+  // Open debug groups are repeated in each piece, so the pieces can be much larger than the recording.
+  size_t charged = 0;
+  const auto charge = [&]() -> Result<> {
+    constexpr uint64_t kCopies = 2;  // this one, and an estimate of the driver's
+    for (; charged < pieces_.size(); ++charged)
+      HALYARD_TRY(charge_.grow_by(
+          block_bytes(pieces_[charged].words.size() * sizeof(uint64_t)) * kCopies + sizeof(Piece),
+          "a command buffer"));
+    return {};
+  };
   const std::span<const uint64_t> all = words_;
   for (size_t word = 0; word < all.size();) {
     halyard_command_t header;
     std::memcpy(&header, &all[word], sizeof header);
     const size_t size = header.size / sizeof(uint64_t);
     splitter.add(all.subspan(word, size), header.kind);
+    HALYARD_TRY(charge());
     word += size;
   }
   splitter.end_region();
   splitter.cut();
+  HALYARD_TRY(charge());
   for (size_t i = 0; i < pieces_.size(); ++i)
     if (pieces_[i].collective_count == 0)
       pieces_[i].list = HALYARD_TRY(make_list(pieces_[i].words, splitter.counts[i]));

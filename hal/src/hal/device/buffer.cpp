@@ -95,6 +95,12 @@ void Allocation::log_done(bool is_dealloca, bool has_run) {
     log.alloca_done(logged_, has_run, Tracer::now());
 }
 
+void Allocation::unmap() {
+  device_->table().memory_unmap(device_->handle(), memory);
+  const std::lock_guard lock(shared.mutex);
+  --shared.mappings;
+}
+
 Ref<Device> Allocation::leave() {
   if (logged_ != 0) [[unlikely]]
     device_->memory_log()->freed(logged_, Tracer::now());
@@ -213,7 +219,10 @@ Result<std::span<uint8_t>> Buffer::map() {
   HALYARD_TRY(check_memory_type(HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT));
   HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
   const uint32_t access = this->access() & kWrite ? HALYARD_MAP_READ | HALYARD_MAP_WRITE : HALYARD_MAP_READ;
+  Allocation::Shared& shared = allocation_->shared;
+  const std::lock_guard lock(shared.mutex);
   Mapping mapping = HALYARD_TRY(Mapping::map(*allocation_, access, offset_, length_));
+  ++shared.mappings;
   return std::span(static_cast<uint8_t*>(std::move(mapping).keep()), length_);
 }
 

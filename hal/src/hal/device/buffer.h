@@ -46,6 +46,7 @@ class Allocation final : public ObjectOf<Allocation> {
     bool mapped = false;      // by a persistent mapping
     bool expected = false;    // held work may import, even after a dealloca
     bool ended = false;       // no more imports, because of a dealloca
+    uint64_t mappings = 0;    // of Buffer::map() that are not reversed yet
   } shared;
 
   Device& device() const { return *device_; }
@@ -62,7 +63,7 @@ class Allocation final : public ObjectOf<Allocation> {
   // Called before the driver allocates: charges `bytes` of memory and the objects for it. RESOURCE_EXHAUSTED.
   Result<> charge_to(Budget* budget, uint64_t bytes);
   // Reverses one Buffer::map().
-  void unmap() { device_->table().memory_unmap(device_->handle(), memory); }
+  void unmap();
 
   Ref<Device> leave();
 
@@ -114,7 +115,7 @@ class Buffer final : public ObjectOf<Buffer> {
   Result<> write(uint64_t offset, const void* source, uint64_t length);
   // Maps the bytes into this process until Allocation::unmap(); the caller must keep the allocation until
   // then. Checks access and mappability, and that memory is coherent. The host may write if access() has
-  // WRITE.
+  // WRITE. A later dealloca does not free the bytes.
   Result<std::span<uint8_t>> map();
 
   Buffer(Ref<Allocation> allocation, uint64_t offset, uint64_t length)

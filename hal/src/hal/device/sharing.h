@@ -37,7 +37,10 @@ inline bool is_foreign(const Device& user, const Buffer& buffer) {
 bool expect_sharing(Allocation& allocation);
 
 // Ends the creation of handles: FAILED_PRECONDITION from now on. Returns true if no handle exists or is
-// announced; otherwise the bytes must live as long as the allocation.
+// announced, and the host does not map the bytes; otherwise the bytes must live as long as the allocation.
 bool end_sharing(Allocation& allocation);
+
+// Reverses end_sharing(), because the dealloca was refused.
+void resume_sharing(Allocation& allocation) noexcept;
 
 }  // namespace halyard::hal

@@ -45,7 +45,8 @@ struct Side {
 };
 
 void unmap(Side& side) {
-  if (Allocation* const mapped = std::exchange(side.mapped, nullptr)) mapped->unmap();
+  if (Allocation* const mapped = std::exchange(side.mapped, nullptr))
+    mapped->device().table().memory_unmap(mapped->device().handle(), mapped->memory);
 }
 
 // One collective of this execution.
@@ -296,7 +297,7 @@ void completed(void* user, halyard_status_t status) noexcept {
 }  // namespace
 
 Result<> execute_collectives(const QueuePoint& point, CommandBuffer& commands,
-                             std::span<const SlotEntry> entries) {
+                             std::span<const SlotEntry> entries, Reservation reservation) {
   const std::span<const CommandBuffer::RecordedCollective> collectives = commands.collectives();
   const auto work = make<CollectiveWork>(point, commands);
   HALYARD_TRY(work->charge.start(
@@ -307,6 +308,7 @@ Result<> execute_collectives(const QueuePoint& point, CommandBuffer& commands,
   work->entries.assign(entries.begin(), entries.end());
   for (const SlotEntry& entry : entries) work->kept.push_back(Ref<Allocation>::share(entry.allocation));
   work->parts.reserve(collectives.size());
+  reservation.keep();  // a ticket that is drawn cannot be given back
   for (const CommandBuffer::RecordedCollective& recorded : collectives) {
     Pending part;
     part.work = work.get();

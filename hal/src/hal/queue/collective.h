@@ -11,6 +11,6 @@ namespace halyard::hal {
 
 // Like submit_execute(), for a recording with collectives. Handles the point's wait itself.
 Result<> execute_collectives(const QueuePoint& point, CommandBuffer& commands,
-                             std::span<const SlotEntry> entries);
+                             std::span<const SlotEntry> entries, Reservation reservation);
 
 }  // namespace halyard::hal

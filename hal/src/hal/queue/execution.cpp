@@ -85,8 +85,8 @@ uint64_t rest(const Buffer& buffer, uint64_t offset, uint64_t length) {
   return length == kWholeLength && offset <= buffer.length() ? buffer.length() - offset : length;
 }
 
-Result<> prepare_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table,
-                         SlotEntries& entries) {
+Result<Reservation> prepare_execute(const QueuePoint& point, CommandBuffer& commands,
+                                    std::span<const Binding> table, SlotEntries& entries) {
   HALYARD_TRY(commands.check_finalized());
   if (&commands.device() != &point.device)
     return fail(Code::INVALID_ARGUMENT,
@@ -119,8 +119,9 @@ Result<> prepare_execute(const QueuePoint& point, CommandBuffer& commands, std::
 }
 
 Result<> submit_list(const QueuePoint& point, CommandBuffer& commands, halyard_driver_command_list_t list,
-                     std::span<const SlotEntry> entries) {
+                     std::span<const SlotEntry> entries, Reservation reservation) {
   auto work = HALYARD_TRY(make_work(point, entries.size() * driver_memory::kBinding));
+  work->reservation = std::move(reservation);
   work->use(commands);
   work->commands = &commands;
   boost::container::small_vector<halyard_binding_t, 16> bindings;

@@ -35,13 +35,14 @@ Result<halyard_driver_memory_t> handle_on(const QueuePoint& point, Allocation& a
 // Resolves kWholeLength. An offset past the end is left to the range check.
 uint64_t rest(const Buffer& buffer, uint64_t offset, uint64_t length);
 
-// Checks the arguments, reserves an execution of the command buffer, and appends the ranges of its slots.
-Result<> prepare_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table,
-                         SlotEntries& entries);
+// Checks the arguments, appends the ranges of the slots, and reserves an execution of the command buffer.
+Result<Reservation> prepare_execute(const QueuePoint& point, CommandBuffer& commands,
+                                    std::span<const Binding> table, SlotEntries& entries);
 
 // Submits one driver list of the command buffer, with the prepared entries. All handles must exist; they do
-// once the waits of the point for which the entries were prepared are reached.
+// once the waits of the point for which the entries were prepared are reached. Keeps the reservation if the
+// driver accepts the work.
 Result<> submit_list(const QueuePoint& point, CommandBuffer& commands, halyard_driver_command_list_t list,
-                     std::span<const SlotEntry> entries);
+                     std::span<const SlotEntry> entries, Reservation reservation = {});
 
 }  // namespace halyard::hal

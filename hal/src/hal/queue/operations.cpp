@@ -27,8 +27,8 @@ Result<> submit_recorded(const QueuePoint& point, Record record) {
   HALYARD_TRY(record(*commands));
   HALYARD_TRY(commands->finalize());
   SlotEntries entries;
-  HALYARD_TRY(prepare_execute(point, *commands, {}, entries));
-  return submit_list(point, *commands, commands->handle(), entries);
+  Reservation reservation = HALYARD_TRY(prepare_execute(point, *commands, {}, entries));
+  return submit_list(point, *commands, commands->handle(), entries, std::move(reservation));
 }
 
 // The requirements of a recorded transfer (ruling 7).
@@ -172,10 +172,18 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
         Code::FAILED_PRECONDITION,
         "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
         buffer.length());
-  // Work of other drivers may still use the bytes, and this device does not know its order.
-  if (!end_sharing(allocation)) return queue_barrier(place);
+  Reservation reservation(allocation, [](Object& object) noexcept {
+    auto& refused = static_cast<Allocation&>(object);
+    resume_sharing(refused);
+    refused.deallocated.store(false, std::memory_order_relaxed);
+  });
+  // Work of other drivers and the host's mappings may still use the bytes, and this device does not know
+  // their order.
+  const bool frees = end_sharing(allocation);
   auto work = HALYARD_TRY(make_work(place));
   work->use(allocation);
+  work->reservation = std::move(reservation);
+  if (!frees) return submit(std::move(work), place, operation_of(HALYARD_OPERATION_BARRIER));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_DEALLOCA);
   operation.dealloca.memory = allocation.memory;
   log_memory(*work, allocation, place, true);

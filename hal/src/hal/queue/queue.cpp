@@ -46,20 +46,24 @@ Result<> hold_execute(const QueuePoint& point, CommandBuffer& commands, std::spa
 
 }  // namespace
 
-Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands,
-                        std::span<const SlotEntry> entries) {
-  if (!commands.collectives().empty()) return execute_collectives(point, commands, entries);
-  return submit_list(point, commands, commands.handle(), entries);
+Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const SlotEntry> entries,
+                        Reservation reservation) {
+  if (!commands.collectives().empty())
+    return execute_collectives(point, commands, entries, std::move(reservation));
+  return submit_list(point, commands, commands.handle(), entries, std::move(reservation));
 }
 
 Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table) {
   SlotEntries entries;
-  HALYARD_TRY(prepare_execute(point, commands, table, entries));
+  Reservation reservation = HALYARD_TRY(prepare_execute(point, commands, table, entries));
   const bool has_handles =
       std::ranges::all_of(entries, [](const SlotEntry& entry) { return !entry.allocation || entry.memory; });
-  if (!has_handles && commands.collectives().empty())  // those handle waits themselves, and draw tickets now
-    return hold_execute(point, commands, entries);
-  return submit_execute(point, commands, entries);
+  // Collectives handle waits themselves, and draw tickets now.
+  if (has_handles || !commands.collectives().empty())
+    return submit_execute(point, commands, entries, std::move(reservation));
+  HALYARD_TRY(hold_execute(point, commands, entries));
+  reservation.keep();
+  return {};
 }
 
 Result<> queue_flush(Device& device, uint64_t affinity) {

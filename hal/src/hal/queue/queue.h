@@ -20,7 +20,8 @@ Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::sp
 Result<> queue_flush(Device& device, uint64_t affinity);
 
 // Submits prepared work (prepare_execute()). The waits for which it was prepared must be reached, unless all
-// entries have handles.
-Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const SlotEntry> entries);
+// entries have handles. Keeps the reservation if the work is accepted.
+Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const SlotEntry> entries,
+                        Reservation reservation = {});
 
 }  // namespace halyard::hal

@@ -100,16 +100,19 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
     if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;
     return std::unexpected(Status::adopt(status));
   }
+  work->reservation.keep();
 
   if (work->is_over()) {
     // On other devices, whether a failure is returned would depend on timing.
     if (!(device.properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER)) return {};
     return to_result(std::move(work->result));
   }
-  for (size_t i = 0, bridge = 0; i < wait_count; ++i) {
-    const Timepoint& timepoint = point.wait->timepoints()[i];
-    Semaphore& semaphore = is_of_driver(timepoint, device) ? *timepoint.semaphore : *bridges[bridge++];
-    work->waits.push_back({semaphore, timepoints[i].value});
+  if (point.wait) {
+    size_t bridge = 0;
+    for (const Timepoint& timepoint : point.wait->timepoints()) {
+      Semaphore& semaphore = is_of_driver(timepoint, device) ? *timepoint.semaphore : *bridges[bridge++];
+      work->waits.push_back({semaphore, timepoints[work->waits.size()].value});
+    }
   }
   work->keep();
   work.release()->drop_holder();

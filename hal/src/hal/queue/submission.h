@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "hal/device/buffer.h"
 #include "hal/device/pooled.h"
+#include "hal/device/reservation.h"
 #include "hal/queue/bridge.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/file.h"
@@ -43,6 +44,7 @@ struct InFlight : Step, WorkTrace {
   Allocation* allocated = nullptr;
   Allocation* deallocated = nullptr;
   const TracedCommands* commands = nullptr;  // that it executes; among the resources
+  Reservation reservation;                   // undone if the work is refused; of one of the resources
 
   // For queue_write: the copy to the file, after the driver's part has completed.
   struct FileWrite {

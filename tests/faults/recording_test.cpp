@@ -1,0 +1,96 @@
+// Recording with a failing heap: a call that fails for lack of memory records nothing and can be repeated,
+// and what is then recorded retains its buffer.
+#include <gtest/gtest.h>
+
+#include "allocations.h"
+#include "programs.h"
+
+namespace faults {
+namespace {
+
+// A context with the program recording.vmasm on the faulty device.
+class Recording {
+ public:
+  explicit Recording(const std::string& module) {
+    const char* const libraries[] = {HALYARD_TEST_DRIVERS "/halyard-driver-faulty.so"};
+    halyard_instance_options_t options = {};
+    options.struct_size = sizeof options;
+    options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
+    options.driver_libraries = libraries;
+    options.driver_library_count = 1;
+    EXPECT_EQ(halyard_instance_create(&options, &instance_), nullptr);
+    EXPECT_EQ(halyard_device_open(instance_, "faulty", &device_), nullptr);
+    EXPECT_EQ(halyard_module_load_memory(instance_, module.data(), module.size(), 0, &module_), nullptr);
+    halyard_context_options_t context = {};
+    context.struct_size = sizeof context;
+    context.modules = &module_;
+    context.module_count = 1;
+    context.devices = &device_;
+    context.device_count = 1;
+    EXPECT_EQ(halyard_context_create(instance_, &context, &context_), nullptr);
+    EXPECT_EQ(halyard_call_create(context_, &call_), nullptr);
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  ~Recording() {
+    halyard_release(call_);
+    halyard_release(context_);
+    halyard_release(module_);
+    halyard_release(device_);
+    halyard_release(instance_);
+  }
+
+  // Calls a function while that allocation fails; 0: none.
+  halyard_status_code_t call(const char* name, int64_t failing_allocation = 0) {
+    halyard_function_t function = nullptr;
+    EXPECT_EQ(halyard_context_find(context_, nullptr, name, &function), nullptr);
+    halyard_value_t result = {};
+    halyard_status_t status = nullptr;
+    fail_allocation(failing_allocation, Lasting::once);
+    {
+      const Armed armed;
+      status = halyard_call_invoke(call_, function, nullptr, 0, &result, 1);
+    }
+    const halyard_status_code_t code = halyard_status_code(status);
+    halyard_status_release(status);
+    halyard_release(function);
+    EXPECT_EQ(result.i32, 0) << name;
+    return code;
+  }
+
+ private:
+  halyard_instance_t instance_ = nullptr;
+  halyard_device_t device_ = nullptr;
+  halyard_module_t module_ = nullptr;
+  halyard_context_t context_ = nullptr;
+  halyard_call_t call_ = nullptr;
+};
+
+TEST(RecordingFaults, ARepeatedCommandRetainsItsBuffer) {
+  wrap("local", "local-sync");
+  const std::string module = module_of({"recording", "tests/faults/recording.vmasm", "", {}, ""});
+  int failures = 0;
+  bool has_run_out = true;
+  for (int64_t number = 1; has_run_out && !HasFailure(); ++number) {
+    SCOPED_TRACE(number);
+    Recording recording(module);
+    EXPECT_EQ(recording.call("begin"), HALYARD_OK);
+    const int64_t memory = faulty().live(FAULTY_MEMORY);
+    const halyard_status_code_t code = recording.call("record", number);
+    has_run_out = has_failed();
+    if (code != HALYARD_OK) {
+      ++failures;
+      EXPECT_EQ(code, HALYARD_RESOURCE_EXHAUSTED);
+      EXPECT_EQ(recording.call("record"), HALYARD_OK);
+    }
+    EXPECT_EQ(recording.call("drop"), HALYARD_OK);
+    ASSERT_EQ(faulty().live(FAULTY_MEMORY), memory) << "the command buffer does not retain its buffer";
+    EXPECT_EQ(recording.call("execute"), HALYARD_OK);
+  }
+  EXPECT_GE(failures, 3) << "of the resources, of the set of them, of the commands";
+  EXPECT_EQ(handles_left(), "");
+  faulty().reset();
+}
+
+}  // namespace
+}  // namespace faults
