@@ -730,7 +730,8 @@ HALYARD_API halyard_status_t halyard_context_find(halyard_context_t context, con
 /* Creates a handle for calls in this context, one call at a time. It keeps the context alive. */
 HALYARD_API halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out);
 /* Runs a function to its end. Arguments are borrowed. The caller owns the results: release their objects.
- * INVALID_ARGUMENT: wrong number of arguments or results. */
+ * INVALID_ARGUMENT: wrong number of arguments or results. FAILED_PRECONDITION: the handle still runs another
+ * call. */
 HALYARD_API halyard_status_t halyard_call_invoke(halyard_call_t call, halyard_function_t function,
                                                  const halyard_value_t* arguments, size_t argument_count,
                                                  halyard_value_t* results, size_t result_count);
