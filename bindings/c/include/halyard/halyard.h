@@ -687,7 +687,9 @@ typedef struct halyard_context_options {
   const char* capture_path;
   /* Reports the buffers of dispatches whose function name matches (wildcards: * and ?), before and after each
    * dispatch, to `tensor`. Each of these dispatches runs separately, and the reading takes time. Null: none.
-   * Excludes capture_path (INVALID_ARGUMENT). */
+   * Excludes capture_path (INVALID_ARGUMENT). Work that is in flight when the context is destroyed is not
+   * reported from then on. The destruction waits while `tensor` runs on another thread, so do not release the
+   * last handle under a lock that `tensor` takes. */
   const char* tensor_pattern;
   halyard_tensor_fn tensor;
   void* tensor_user;
