@@ -192,6 +192,23 @@ class Arrays(WithModule):
                 done = self.run_function("view", "--input=" + given, f"--expected_output=@{file}")
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(f"metadata is {metadata}; expected that the view matches 2xsi32;", done.stdout)
+        # A file of several arrays is as many results; what comes after it belongs to the results after these.
+        right = npy_array("<i4", (2,), struct.pack("<ii", 1, -2))
+        wrong = npy_array("<i4", (2,), struct.pack("<ii", 1, 2))
+        given = ("--input=2xi32=1,-2", f"--input=@{file}")
+        both = self.write("both.npy", right + right)
+        self.prints(SUCCESS, "two", *given, f"--expected_output=*{both}")
+        with open(self.module, "a") as module:
+            module.write("vm.export @three\nvm.func @three(%r0: !hal.buffer_view, %r1: !hal.buffer_view, %i0: i32)"
+                         " -> (!hal.buffer_view, !hal.buffer_view, i32) {\n  vm.return %r0, %r1, %i0\n}\n")
+        self.prints(SUCCESS, "three", *given, "--input=5", f"--expected_output=*{both}", "--expected_output=(ignored)")
+        self.prints(SUCCESS, "three", *given, "--input=5", "--expected_output=(null)", f"--expected_output=@{file}",
+                    "--expected_output=5")
+        late = self.write("late.npy", right + wrong)
+        done = self.run_function("three", *given, "--input=5", f"--expected_output=*{late}", "--expected_output=(ignored)")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout.count("[FAILED]"), 1, done.stdout)
+        self.assertIn("[FAILED] result[1]: element at index 1 (-2) does not match the expected (2)", done.stdout)
         # The type that a text declares is compared, too.
         done = self.run_function("view", "--input=2xi32=1,-2", "--expected_output=2xsi32=1,-2")
         self.assertIn("metadata is 2xi32; expected that the view matches 2xsi32", done.stdout)

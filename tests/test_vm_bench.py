@@ -7,12 +7,14 @@ import os
 import pty
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import time
 
 import installed
 import vmrun
+from npy import npy_array
 from perfetto import Trace
 
 MUL = ["--module=examples/elementwise_mul.vmasm", "--device=local-sync", "--function=mul", "--input=8xf32=1,2,3,4,5,6,7,8",
@@ -458,6 +460,25 @@ class VmBench(vmrun.FolderCase):
         self.assertRegex(done.stderr, r"Device: local-sync\n\[\[ iree_hal_allocator_t memory statistics \]\]\n")
 
     # ---- Failures
+
+    def test_arguments_from_a_folder(self):
+        folder = self.path("inputs")
+        os.mkdir(folder)
+        missing = self.path("missing")
+        for name, number in (("in2", 2), ("in10", 10)):
+            vmrun.write(os.path.join(folder, name + ".npy"), npy_array("<f4", (8,), struct.pack("<f", number) * 8))
+        mul = [flag for flag in MUL if not flag.startswith("--input")]
+        row = "BM_mul/process_time/real_time"
+        self.assertIn(row, self.rows(*mul, f"--inputs_from={folder}"))
+        runner = self.runner(f"say(dict(row(1), name='{row}'))")
+        self.rows(*mul, f"--inputs_from={folder}", f"--against={runner}")
+        self.assertEqual([flag for flag in self.runs()[0]["arguments"] if flag.startswith("--input")],
+                         [f"--input=*{folder}/in2.npy", f"--input=*{folder}/in10.npy"])
+        self.refuses(5, ["NOT_FOUND", f"--inputs_from={missing}"], *mul, f"--inputs_from={missing}")
+        self.refuses(3, ["INVALID_ARGUMENT", "--input and --inputs_from"], *MUL, f"--inputs_from={missing}")
+        # The argument of a function that repeats a dispatch is a number.
+        self.refuses(3, ["INVALID_ARGUMENT", f"--inputs_from=*{folder}/in2.npy"],
+                     "--module=" + self.write("dispatches.vmasm", DISPATCH), "--function=seven", f"--inputs_from={folder}")
 
     def test_failing_calls(self):
         done = self.bench(*self.small("fails"))

@@ -379,6 +379,18 @@ TEST_F(HalTracedQueue, AFailureOfTheSinkFailsTheWork) {
   EXPECT_FAILS(ABORTED, "enough", submitted.ok() ? await() : submitted);
 }
 
+TEST_F(HalTracedQueue, WorkThatOutlivesTheContextIsNotTold) {
+  const auto target = buffer(Bytes(4, 9));
+  const auto ready = hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0});
+  EXPECT_OK(
+      hal->status("device.queue.fill", "0rIrrrIIIiI_v", {device, kAny, ready, done, target, 0, 4, 7, 1, 0}));
+  hal.reset();
+  EXPECT_OK(ready->signal());
+  EXPECT_OK(await());
+  EXPECT_EQ(contents(target), Bytes(4, 7));
+  EXPECT_TRUE(told.empty());
+}
+
 TEST_F(HalTracedQueue, OfDispatchesAloneQueueOperationsAreNotTold) {
   trace(hal::TracedSteps::dispatches);
   const auto target = buffer(Bytes(4, 9));

@@ -86,7 +86,7 @@ class InputParser {
                   : type == 'f' ? HALYARD_VALUE_F32
                   : type == 'F' ? HALYARD_VALUE_F64
                                 : HALYARD_VALUE_NULL;
-      arguments.add(Value(adopt, zero));
+      arguments.add(Value(adopt, zero), Arguments::Origin::placeholder);
       return {};
     }
     return type == 'r' ? add_reference(text) : add_number(text, type);
@@ -112,7 +112,8 @@ class InputParser {
                        (text[equals + 1] == '@' || text[equals + 1] == '+');
       view = TOOL_TRY(raw ? upload_raw(text.substr(0, equals), text.substr(equals + 1)) : upload_text(text));
     }
-    arguments.add(as_buffer ? TOOL_TRY(view.buffer()) : Object(view), is_array);
+    arguments.add(as_buffer ? TOOL_TRY(view.buffer()) : Object(view),
+                  is_array ? Arguments::Origin::array : Arguments::Origin::given);
     return {};
   }
 
@@ -151,7 +152,7 @@ class InputParser {
       if (*next_type() != 'r')
         return fail(HALYARD_INVALID_ARGUMENT, "{}=*{}: {} {} of the function is {}, not a tensor", flag_,
                     path, what_, arguments.values().size(), expectation());
-      arguments.add(TOOL_TRY(upload(TOOL_TRY(arrays_->next()))), true);
+      arguments.add(TOOL_TRY(upload(TOOL_TRY(arrays_->next()))), Arguments::Origin::array);
     } while (!arrays_->at_end());
     return {};
   }

@@ -1,6 +1,7 @@
 // Converts the texts of --input to the arguments of a call. Specified by run-module-cli.md, section 3.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,17 +14,21 @@ namespace halyard::tools {
 // Arguments of a call.
 class Arguments {
  public:
-  // `is_array`: from an npy file, so that the type is described with numpy's types.
-  void add(Value value, bool is_array = false) {
+  enum class Origin : uint8_t {
+    given,
+    array,        // from an npy file, so that the type is described with numpy's types
+    placeholder,  // (null) or (ignored): null or 0; as an expected result it matches anything
+  };
+  void add(Value value, Origin origin = Origin::given) {
     values_.push_back(std::move(value));
-    is_array_.push_back(is_array);
+    origins_.push_back(origin);
   }
   const std::vector<Value>& values() const { return values_; }
-  bool is_array(size_t place) const { return is_array_[place]; }
+  Origin origin(size_t place) const { return origins_[place]; }
 
  private:
   std::vector<Value> values_;
-  std::vector<bool> is_array_;
+  std::vector<Origin> origins_;
 };
 
 // Whether the texts are inputs or expected results, for messages.

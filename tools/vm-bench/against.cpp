@@ -9,6 +9,7 @@
 
 #include "bench_flags.h"
 #include "common/child.h"
+#include "common/inputs.h"
 #include "common/json.h"
 #include "common/printable.h"
 #include "common/program_flags.h"
@@ -60,7 +61,8 @@ std::string escaped(std::string_view name) {
 
 // The flags with which another runner measures the same calls. All runners have these flags; the command may
 // contain more.
-std::vector<std::string> child_arguments(const Flags& flags, const Bench& bench, const Target& target) {
+Result<std::vector<std::string>> child_arguments(const Flags& flags, const Bench& bench,
+                                                 const Target& target) {
   std::vector<std::string> arguments;
   const auto add = [&](const Flag& flag, std::string_view value) {
     arguments.push_back(fmt::format("{}={}", flag, value));
@@ -71,6 +73,8 @@ std::vector<std::string> child_arguments(const Flags& flags, const Bench& bench,
            &flag::task_topology_max_group_count, &flag::task_topology_mode, &flag::task_topology_cpu_ids,
            &flag::task_topology_nodes, &flag::batch_concurrency, &flag::benchmark_min_time})
     for (const std::string& value : flags.given(*flag)) add(*flag, value);
+  if (flags.has(flag::inputs_from))
+    for (const std::string& text : TOOL_TRY(arrays_in(flags[flag::inputs_from]))) add(flag::input, text);
   if (flags.has(flag::device)) {
     for (const std::string& uri : flags[flag::device]) add(flag::device, uri);
   } else {  // the other runner may have another default
@@ -283,7 +287,7 @@ std::string report_rounds(const std::vector<Round>& rounds, const Target& target
 
 Result<Round> run_round(const Flags& flags, Bench& bench, const Target& target, Row& row, bool other_first) {
   const std::string command = flags[flag::against];
-  const std::vector<std::string> arguments = child_arguments(flags, bench, target);
+  const std::vector<std::string> arguments = TOOL_TRY(child_arguments(flags, bench, target));
   Round round;
   for (const bool is_other : {other_first, !other_first}) {
     if (bench.stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by a signal");

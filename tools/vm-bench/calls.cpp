@@ -54,13 +54,13 @@ Result<std::vector<Target>> chosen_targets(const Flags& flags, const Module& mod
 
 Result<Arguments> arguments_of(const Flags& flags, const Target& target, const Device& device,
                                uint64_t batch) {
-  if (target.is_dispatch && !flags.has(flag::input)) {
+  if (target.is_dispatch && !flags.has(flag::input) && !flags.has(flag::inputs_from)) {
     Arguments arguments;
     arguments.add(static_cast<int32_t>(batch));
     return arguments;
   }
   const std::string types = TOOL_TRY(input_types(target.description));
-  Arguments arguments = TOOL_TRY(parse_inputs(flags[flag::input], types, device, flag::input));
+  Arguments arguments = TOOL_TRY(given_inputs(flags, types, device));
   TOOL_TRY(check_inputs(target.description, types, arguments));
   return arguments;
 }

@@ -7,17 +7,14 @@
 #include <cstring>
 #include <optional>
 
+#include "common/contents.h"
 #include "common/inputs.h"
 #include "common/npy.h"
-#include "common/contents.h"
 #include "run_flags.h"
 
 namespace halyard::tools {
 
 namespace {
-
-// Whether the text matches any value.
-bool matches_anything(std::string_view text) { return text == "(ignored)" || text == "(null)"; }
 
 std::string_view kind_of(const Value& value) {
   switch (value.kind()) {
@@ -209,11 +206,8 @@ Result<std::string> difference(const Value& expected, bool is_array, const Value
 Result<bool> compare_results(const std::vector<std::string>& texts, std::string_view types,
                              const std::vector<Value>& results, const Device& device,
                              const Tolerance& tolerance) {
-  std::vector<std::string> parsed = texts;
-  for (std::string& text : parsed)
-    if (matches_anything(text)) text = "(null)";
   const Arguments expected =
-      TOOL_TRY(parse_inputs(parsed, types, device, flag::expected_output, Described::result));
+      TOOL_TRY(parse_inputs(texts, types, device, flag::expected_output, Described::result));
   if (expected.values().size() < results.size()) {
     fmt::print("[FAILED] expected {} list elements but {} provided\n", expected.values().size(),
                results.size());
@@ -221,9 +215,10 @@ Result<bool> compare_results(const std::vector<std::string>& texts, std::string_
   }
   bool all_match = true;
   for (size_t i = 0; i < results.size(); ++i) {
-    if (matches_anything(texts[i])) continue;
+    const Arguments::Origin origin = expected.origin(i);
+    if (origin == Arguments::Origin::placeholder) continue;
     const Result<std::string> what =
-        difference(expected.values()[i], expected.is_array(i), results[i], device, tolerance);
+        difference(expected.values()[i], origin == Arguments::Origin::array, results[i], device, tolerance);
     if (!what) return fail(what.error().code, "result[{}]: {}", i, what.error().text);
     if (what->empty()) continue;
     all_match = false;

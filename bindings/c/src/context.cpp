@@ -307,6 +307,27 @@ halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* 
 
 namespace {
 
+// Reserves a call's vectors for one halyard_call_invoke, because callbacks that run during the call may pass
+// the same handle again.
+class Invoking {
+ public:
+  // FAILED_PRECONDITION: they are reserved.
+  static Result<> check(const Call& call) {
+    if (!call.is_invoked) [[likely]]
+      return {};
+    return fail(Code::FAILED_PRECONDITION,
+                "the handle is in a call that has not ended, so it cannot begin another one; create a handle "
+                "for each call that runs within a call");
+  }
+  explicit Invoking(Call& call) : call_(call) { call.is_invoked = true; }
+  Invoking(const Invoking&) = delete;
+  Invoking& operator=(const Invoking&) = delete;
+  ~Invoking() { call_.is_invoked = false; }
+
+ private:
+  Call& call_;
+};
+
 Result<> take_arguments(Call& call, const Function& function, const halyard_value_t* arguments,
                         size_t count) {
   if (function.context.get() != &call.invocation.context())
@@ -366,6 +387,8 @@ halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t f
   return guarded([&]() -> Result<> {
     Call* call = HALYARD_TRY(checked<Call>(handle));
     const Function* callee = HALYARD_TRY(checked<Function>(function));
+    HALYARD_TRY(Invoking::check(*call));
+    const Invoking invoking(*call);
     HALYARD_TRY(take_arguments(*call, *callee, arguments, argument_count));
     HALYARD_TRY(check_array(results, result_count, "values", "results"));
     HALYARD_TRY(vm::check_result_count(callee->callable, result_count));
@@ -385,9 +408,13 @@ halyard_status_t halyard_call_begin(halyard_call_t handle, halyard_function_t fu
     HALYARD_TRY(check_output(state, "state"));
     Call* call = HALYARD_TRY(checked<Call>(handle));
     const Function* callee = HALYARD_TRY(checked<Function>(function));
+    HALYARD_TRY(Invoking::check(*call));
     HALYARD_TRY(take_arguments(*call, *callee, arguments, argument_count));
-    const auto outcome = call->invocation.begin(callee->callable, call->arguments);
-    call->arguments.clear();
+    // Local, because callbacks may pass the handle to halyard_call_invoke.
+    std::vector<vm::Variant> taken = std::exchange(call->arguments, {});
+    const auto outcome = call->invocation.begin(callee->callable, taken);
+    taken.clear();
+    call->arguments = std::move(taken);
     *state = state_of(HALYARD_TRY(outcome));
     return {};
   });

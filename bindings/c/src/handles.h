@@ -232,6 +232,7 @@ struct Call final : ObjectOf<Call> {
   vm::Invocation invocation;
   std::vector<vm::Variant> arguments;
   std::vector<vm::Variant> results;
+  bool is_invoked = false;  // halyard_call_invoke uses the vectors
 };
 
 // The path of a native module: "x.so" and "x.so@argument". Shared libraries are recognised by this name or by

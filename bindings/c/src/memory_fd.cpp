@@ -56,6 +56,11 @@ Result<> check_end(const halyard_fd_memory_t& memory, uint64_t size) {
 
 Result<Mapping> map(const halyard_fd_memory_t& memory, uint64_t size) {
   HALYARD_TRY(check_end(memory, size));
+  if (size > kMaxArray)
+    return fail(Code::RESOURCE_EXHAUSTED,
+                "a view of {} bytes of file descriptor {} cannot be mapped, because it is larger than the "
+                "address space; expected a smaller shape",
+                size, memory.fd);
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   const uint64_t slack = memory.offset % page;
   const int access = memory.flags & HALYARD_IMPORT_READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;

@@ -59,6 +59,81 @@ static halyard_status_t invoke(halyard_instance_t instance, halyard_context_opti
   return status;
 }
 
+/* ---- A handle that is used again while its call runs */
+
+static const char kAgain[] =
+    "vm.module @again\n"
+    "vm.dependency @check 0\n"
+    "vm.import @check.expect_true cconv \"0i_v\"\n"
+    "vm.export @one\n"
+    "vm.export @many\n"
+    "vm.func @one(%i0: i32) -> (i32) {\n"
+    "  %i1 = vm.const.i32.zero\n"
+    "  vm.call @check.expect_true(%i1)\n"
+    "  vm.return %i0\n"
+    "}\n"
+    "vm.func @many(%i0: i32, %i1: i32) -> (i32, i32, i32, i32, i32, i32, i32, i32) {\n"
+    "  vm.return %i0, %i0, %i0, %i0, %i1, %i1, %i1, %i1\n"
+    "}\n";
+
+typedef struct {
+  halyard_call_t call;
+  halyard_function_t many;
+  const char* expected; /* part of the message of a refused call */
+  int count;
+} again_t;
+
+/* Called while `one` runs: each use of its handle is refused. */
+static void use_again(void* user, const halyard_failed_expectation_t* failed) {
+  again_t* again = user;
+  const halyard_value_t arguments[] = {i32(1), i32(2)};
+  halyard_value_t results[8];
+  uint32_t state = 0;
+  EXPECT(failed->struct_size >= sizeof *failed);
+  if (++again->count > 1) return;
+  FAILS(halyard_call_invoke(again->call, again->many, arguments, 2, results, 8), HALYARD_FAILED_PRECONDITION,
+        again->expected);
+  FAILS(halyard_call_begin(again->call, again->many, arguments, 2, &state), HALYARD_FAILED_PRECONDITION,
+        again->expected);
+  FAILS(halyard_call_resume(again->call, &state), HALYARD_FAILED_PRECONDITION, "'one'");
+  FAILS(halyard_call_results(again->call, results, 8), HALYARD_FAILED_PRECONDITION, "not done");
+}
+
+/* The refused calls change neither the results of the call that runs nor the memory after them. */
+static void used_again(halyard_instance_t instance, uint32_t flags) {
+  enum { kAfter = 14 };
+  const halyard_module_t module = load_text(instance, kAgain);
+  again_t again = {0};
+  const halyard_context_options_t options = {.struct_size = sizeof options,
+                                             .modules = &module,
+                                             .module_count = 1,
+                                             .flags = flags,
+                                             .expectation = use_again,
+                                             .expectation_user = &again};
+  halyard_context_t context = NULL;
+  if (!OK(halyard_context_create(instance, &options, &context))) return;
+  const halyard_function_t one = find(context, "one");
+  again.many = find(context, "many");
+  OK(halyard_call_create(context, &again.call));
+  const halyard_value_t argument = i32(7);
+  halyard_value_t results[1 + kAfter] = {0};
+  for (int i = 1; i <= kAfter; ++i) results[i] = i64(i);
+  again.expected = "a call that has not ended";
+  OK(halyard_call_invoke(again.call, one, &argument, 1, results, 1));
+  EXPECT(again.count == 1 && results[0].kind == HALYARD_VALUE_I32 && results[0].i32 == 7);
+  for (int i = 1; i <= kAfter; ++i) EXPECT(results[i].kind == HALYARD_VALUE_I64 && results[i].i64 == i);
+
+  uint32_t state = HALYARD_CALL_WAITING;
+  again.count = 0;
+  again.expected = "'one'";
+  results[0] = i32(0);
+  OK(halyard_call_begin(again.call, one, &argument, 1, &state));
+  EXPECT(again.count == 1 && state == HALYARD_CALL_DONE);
+  OK(halyard_call_results(again.call, results, 1));
+  EXPECT(results[0].i32 == 7);
+  RELEASE(again.call, again.many, one, context, module);
+}
+
 int main(void) {
   halyard_instance_t instance = NULL;
   if (!OK(halyard_instance_create(NULL, &instance))) return 1;
@@ -93,6 +168,8 @@ int main(void) {
   FAILS(invoke(instance, options, "fails", &number), HALYARD_FAILED_PRECONDITION, "'expect_true'");
   EXPECT(reports.count == 2);
 
+  used_again(instance, 0);
+  used_again(instance, HALYARD_CONTEXT_CONCURRENT_CALLS);
   RELEASE(module, instance);
   return failures != 0;
 }

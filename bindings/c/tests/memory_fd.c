@@ -87,6 +87,21 @@ static void mapped(halyard_device_t device) {
     EXPECT(mappings("halyard-test-frames") == 0);
   }
 
+  /* Of a device file, whose end is unknown: 2^64 - 1 bytes, which overflow with the start of their page, and
+   * 2^63. */
+  const int zeros = open("/dev/zero", O_RDWR);
+  memory = (halyard_fd_memory_t){.struct_size = sizeof memory,
+                                 .kind = HALYARD_FD_MAPPABLE,
+                                 .fd = zeros,
+                                 .flags = HALYARD_IMPORT_NO_COPY,
+                                 .offset = 4032};
+  const int64_t most[] = {4294967295, 4294967297}, half[] = {INT64_C(1) << 32, INT64_C(1) << 31};
+  FAILS(halyard_view_import_fd(device, HALYARD_ELEMENT_UI8, most, 2, &memory, NULL, &view),
+        HALYARD_RESOURCE_EXHAUSTED, "a view of 18446744073709551615 bytes");
+  FAILS(halyard_view_import_fd(device, HALYARD_ELEMENT_UI8, half, 2, &memory, NULL, &view),
+        HALYARD_RESOURCE_EXHAUSTED, "a view of 9223372036854775808 bytes");
+  close(zeros);
+
   /* Descriptors that may only be read from. */
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

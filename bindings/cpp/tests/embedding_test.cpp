@@ -366,6 +366,104 @@ vm.func @check(%i0: i32) -> () {
   EXPECT_EQ(failed_functions.use_count(), 1);
 }
 
+// A program whose work waits for a fence of the caller; the work outlives everything that keeps the
+// callbacks.
+TEST(Contexts, AreNotCalledBackByWorkThatOutlivesThem) {
+  const Instance instance = Instance::create();
+  const Device device = instance.open("local-sync");
+  const Module module = Module::from_text(instance, R"(
+vm.module @program
+vm.dependency @hal 7
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.buffer_view.buffer cconv "0r_r"
+vm.import @hal.device.queue.fill cconv "0rIrrrIIIiI_v"
+vm.export @fill
+vm.func @fill(%r0: !hal.buffer_view, %r1: !hal.fence, %r2: !hal.fence) -> () {
+  %i0 = vm.const.i32.zero
+  %i1 = vm.const.i32 1
+  %i2:3 = vm.const.i64 -1
+  %i4:5 = vm.const.i64.zero
+  %i6:7 = vm.const.i64 4
+  %i8:9 = vm.const.i64 7
+  %r3 = vm.call @hal.devices.get(%i0)
+  %r4 = vm.call @hal.buffer_view.buffer(%r0)
+  vm.call @hal.device.queue.fill(%r3, %i2:3, %r1, %r2, %r4, %i4:5, %i6:7, %i8:9, %i1, %i4:5)
+  vm.return
+}
+)");
+  const auto calls = std::make_shared<int>(0);
+  ContextOptions options = {.modules = {module}, .devices = {device}, .flags = HALYARD_CONTEXT_TRACE_STEPS};
+  options.tensor_pattern = "*";
+  options.tensor = [calls](const halyard_traced_tensor_t&) { ++*calls; };
+  const Tensor tensor = Tensor::create<int8_t>(device, {4}, {1, 2, 3, 4});
+  const auto fill = [&](const Fence& ready) {
+    const Fence done = Fence::create(device);
+    Context::create(instance, options).find("fill").call<>(tensor, ready, done);
+    return done;
+  };
+  const Fence reached = Fence::create(device);
+  reached.signal();
+  fill(reached).wait();
+  EXPECT_EQ(*calls, 1);
+
+  const Fence ready = Fence::create(device);
+  const Fence done = fill(ready);
+  options.tensor = nullptr;
+  EXPECT_EQ(calls.use_count(), 1);
+  ready.signal();
+  done.wait();
+  EXPECT_EQ(*calls, 1);
+  EXPECT_EQ(tensor.read<int8_t>(), std::vector<int8_t>(4, 7));
+}
+
+// Whatever keeps a context last, the context is destroyed before its callbacks: its destruction may wait for
+// one of them.
+TEST(Contexts, AreDestroyedBeforeTheirCallbacks) {
+  struct Witness {  // kept by a module of the context
+    std::weak_ptr<int> callback;
+    bool* callback_was_there;
+    Witness(std::weak_ptr<int> callback, bool* was_there)
+        : callback(std::move(callback)), callback_was_there(was_there) {}
+    Witness(const Witness&) = delete;
+    Witness& operator=(const Witness&) = delete;
+    ~Witness() { *callback_was_there = !callback.expired(); }
+  };
+  const Instance instance = Instance::create();
+  bool was_there = false;
+  std::weak_ptr<int> callback;
+  const auto create = [&] {
+    const auto kept = std::make_shared<int>(0);
+    callback = kept;
+    was_there = false;
+    NativeModule builder("app");
+    builder.add("none", [witness = std::make_shared<Witness>(callback, &was_there)] {});
+    ContextOptions options = {.modules = {std::move(builder).create(instance)}};
+    options.expectation = [kept](const halyard_failed_expectation_t&) {};
+    return Context::create(instance, options);
+  };
+  const auto expect_order = [&] {
+    EXPECT_TRUE(was_there);
+    EXPECT_TRUE(callback.expired());
+  };
+  create();
+  expect_order();
+  Call::create(create());
+  expect_order();
+  create().find("none");
+  expect_order();
+  create().find("none").call<>();
+  expect_order();
+  Function function = create().find("none");
+  function.call<>();
+  EXPECT_FALSE(was_there);
+  function = Function();
+  expect_order();
+  Call call = Call::create(create());
+  EXPECT_FALSE(was_there);
+  call = Call();
+  expect_order();
+}
+
 // A program that reads the first 4 of the 8 bytes of a parameter.
 TEST(Contexts, TellOfDoubts) {
   const std::string path = testing::TempDir() + "/halyard_cpp_doubts.safetensors";

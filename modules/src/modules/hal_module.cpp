@@ -41,6 +41,7 @@ Ref<vm::NativeModule> create_hal_module(HalOptions options) {
     return vm::NativeState{mine.release(), [](void* state) {
                              const std::unique_ptr<HalOptions> owned(static_cast<HalOptions*>(state));
                              owned->work->stop_on(owned->devices);
+                             if (owned->tensors) owned->tensors->end();
                            }};
   };
   return vm::NativeModule::create(std::move(definition));

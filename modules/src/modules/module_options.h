@@ -33,7 +33,8 @@ struct HalOptions {
   // with devices of several drivers, the first whose memory all candidates can use without a copy.
   std::optional<size_t> lead_allocator;
   Ref<hal::Capture> capture;           // captures every executed command buffer; null: no capture
-  Ref<hal::TensorTrace> tensors;       // traces their dispatches; null: no trace. Not with a capture
+  Ref<hal::TensorTrace> tensors;       // traces their dispatches until the context is destroyed; null: no
+                                       // trace. Not with a capture
   TargetFeatures targets;              // required by the modules of the context
   Ref<Budget> memory;                  // charged for objects of programs; null: not charged
   Ref<hal::ChannelProvider> channels;  // null: found when a program requests a channel

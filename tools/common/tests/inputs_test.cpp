@@ -44,7 +44,8 @@ std::string given(const std::vector<std::string>& texts, std::string_view types,
   if (!arguments) return arguments.error().text;
   std::string all;
   for (size_t i = 0; i < arguments->values().size(); ++i)
-    all += (i == 0 ? "" : "\n") + shown(arguments->values()[i]) + (arguments->is_array(i) ? " (array)" : "");
+    all += (i == 0 ? "" : "\n") + shown(arguments->values()[i]) +
+           (arguments->origin(i) == Arguments::Origin::array ? " (array)" : "");
   return all;
 }
 

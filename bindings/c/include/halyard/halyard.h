@@ -687,7 +687,9 @@ typedef struct halyard_context_options {
   const char* capture_path;
   /* Reports the buffers of dispatches whose function name matches (wildcards: * and ?), before and after each
    * dispatch, to `tensor`. Each of these dispatches runs separately, and the reading takes time. Null: none.
-   * Excludes capture_path (INVALID_ARGUMENT). */
+   * Excludes capture_path (INVALID_ARGUMENT). Work that is in flight when the context is destroyed is not
+   * reported from then on. The destruction waits while `tensor` runs on another thread, so do not release the
+   * last handle under a lock that `tensor` takes. */
   const char* tensor_pattern;
   halyard_tensor_fn tensor;
   void* tensor_user;
@@ -730,7 +732,8 @@ HALYARD_API halyard_status_t halyard_context_find(halyard_context_t context, con
 /* Creates a handle for calls in this context, one call at a time. It keeps the context alive. */
 HALYARD_API halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out);
 /* Runs a function to its end. Arguments are borrowed. The caller owns the results: release their objects.
- * INVALID_ARGUMENT: wrong number of arguments or results. */
+ * INVALID_ARGUMENT: wrong number of arguments or results. FAILED_PRECONDITION: the handle still runs another
+ * call. */
 HALYARD_API halyard_status_t halyard_call_invoke(halyard_call_t call, halyard_function_t function,
                                                  const halyard_value_t* arguments, size_t argument_count,
                                                  halyard_value_t* results, size_t result_count);

@@ -58,9 +58,9 @@ typedef struct halyard_fd_memory {
 /* Creates a view over the memory of a file descriptor. The device uses MAPPABLE memory in place if it can,
  * otherwise the view holds a copy and *is_copy (may be null) is 1; OPAQUE memory is never copied. `device`
  * null: for programs that use no device. INVALID_ARGUMENT: no such descriptor, or the file ends before the
- * view; PERMISSION_DENIED: MAPPABLE memory is not writable and READ_ONLY is not set; UNIMPLEMENTED: the
- * device does not import OPAQUE memory, or not with READ_ONLY. With NO_COPY also fails like
- * halyard_view_import. */
+ * view; RESOURCE_EXHAUSTED: the view does not fit into the address space; PERMISSION_DENIED: MAPPABLE memory
+ * is not writable and READ_ONLY is not set; UNIMPLEMENTED: the device does not import OPAQUE memory, or not
+ * with READ_ONLY. With NO_COPY also fails like halyard_view_import. */
 HALYARD_API halyard_status_t halyard_view_import_fd(halyard_device_t device, uint32_t element_type,
                                                     const int64_t* shape, size_t rank,
                                                     const halyard_fd_memory_t* memory, uint32_t* is_copy,

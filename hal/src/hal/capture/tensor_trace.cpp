@@ -16,6 +16,33 @@ namespace halyard::hal {
 
 const ObjectType TensorTrace::kType = object_type<TensorTrace>("hal.tensor_trace");
 
+Result<> TensorTrace::tell(const TracedTensor& tensor) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_ended_) return {};
+    telling_.push_back(std::this_thread::get_id());
+  }
+  struct Leave {
+    TensorTrace& trace;
+    ~Leave() {
+      const std::lock_guard lock(trace.mutex_);
+      trace.telling_.erase(std::ranges::find(trace.telling_, std::this_thread::get_id()));
+      trace.left_.notify_all();
+    }
+  };
+  const Leave leave(*this);
+  return sink_(tensor);
+}
+
+void TensorTrace::end() {
+  std::unique_lock lock(mutex_);
+  has_ended_ = true;
+  left_.wait(lock, [this] {
+    return std::ranges::all_of(telling_,
+                               [](std::thread::id thread) { return thread == std::this_thread::get_id(); });
+  });
+}
+
 struct TensorTrace::TracedWork final : ObjectOf<TensorTrace::TracedWork>, StepwiseExecution {
   static const ObjectType kType;
 
@@ -159,11 +186,11 @@ std::string_view TensorTrace::TracedWork::name() const {
 Result<> TensorTrace::TracedWork::show(bool after_it) const {
   for (size_t i = 0; i < before.size(); ++i) {
     if (after_it && after[i] == before[i]) continue;
-    HALYARD_TRY(trace->sink_({.dispatch = number,
-                              .function = name(),
-                              .binding = static_cast<uint32_t>(i),
-                              .after = after_it,
-                              .bytes = after_it ? after[i] : before[i]}));
+    HALYARD_TRY(trace->tell({.dispatch = number,
+                             .function = name(),
+                             .binding = static_cast<uint32_t>(i),
+                             .after = after_it,
+                             .bytes = after_it ? after[i] : before[i]}));
   }
   return {};
 }
@@ -180,21 +207,21 @@ Result<> TensorTrace::TracedWork::show_step() {
   const auto* dispatch = std::get_if<DispatchCommand>(&command);
   for (size_t i = 0; i < ranges.size(); ++i)
     HALYARD_TRY(
-        trace->sink_({.dispatch = number,
-                      .function = name(),
-                      .binding = ranges[i].binding,
-                      .after = after[i] != before[i],
-                      .bytes = after[i],
-                      .before = before[i],
-                      .execution = execution,
-                      .command = next,
-                      .operation = std::visit([](const auto& known) { return word_of(known); }, command),
-                      .device = device->uri(),
-                      .place = commands->place_of(next),
-                      .source = source_of(dispatch),
-                      .workgroups = dispatch ? dispatch->workgroups : std::array<uint32_t, 3>(),
-                      .buffer = number_of(*ranges[i].buffer),
-                      .offset = ranges[i].offset}));
+        trace->tell({.dispatch = number,
+                     .function = name(),
+                     .binding = ranges[i].binding,
+                     .after = after[i] != before[i],
+                     .bytes = after[i],
+                     .before = before[i],
+                     .execution = execution,
+                     .command = next,
+                     .operation = std::visit([](const auto& known) { return word_of(known); }, command),
+                     .device = device->uri(),
+                     .place = commands->place_of(next),
+                     .source = source_of(dispatch),
+                     .workgroups = dispatch ? dispatch->workgroups : std::array<uint32_t, 3>(),
+                     .buffer = number_of(*ranges[i].buffer),
+                     .offset = ranges[i].offset}));
   return {};
 }
 
@@ -284,16 +311,16 @@ struct TensorTrace::TracedOperation final : ObjectOf<TensorTrace::TracedOperatio
     });
   }
   Result<> show() {
-    HALYARD_TRY(trace->sink_({.dispatch = trace->dispatches_.fetch_add(1),
-                              .function = operation.name,
-                              .after = after != before,
-                              .bytes = after,
-                              .before = before,
-                              .execution = execution,
-                              .operation = operation.name,
-                              .device = device->uri(),
-                              .place = operation.place,
-                              .offset = target->offset() + operation.offset}));
+    HALYARD_TRY(trace->tell({.dispatch = trace->dispatches_.fetch_add(1),
+                             .function = operation.name,
+                             .after = after != before,
+                             .bytes = after,
+                             .before = before,
+                             .execution = execution,
+                             .operation = operation.name,
+                             .device = device->uri(),
+                             .place = operation.place,
+                             .offset = target->offset() + operation.offset}));
     finish({});
     return {};
   }
@@ -334,7 +361,7 @@ Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,
   for (uint32_t i = 0; i < bindings.size(); ++i) {
     before.emplace_back(bindings[i].bytes.begin(), bindings[i].bytes.end());
     if (!traces_all_steps())
-      HALYARD_TRY(sink_({.dispatch = number, .function = name, .binding = i, .bytes = before[i]}));
+      HALYARD_TRY(tell({.dispatch = number, .function = name, .binding = i, .bytes = before[i]}));
   }
   HALYARD_TRY(dispatch());
   for (uint32_t i = 0; i < bindings.size(); ++i) {
@@ -351,7 +378,7 @@ Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,
       tensor.workgroups = workgroups;
       tensor.buffer = i;
     }
-    HALYARD_TRY(sink_(tensor));
+    HALYARD_TRY(tell(tensor));
   }
   return {};
 }

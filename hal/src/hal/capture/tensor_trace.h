@@ -5,11 +5,16 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/object.h"
 #include "base/status.h"
@@ -44,7 +49,8 @@ enum class TracedSteps : uint8_t {
   all,         // also commands and queue operations that write to buffers; each range once
 };
 
-// Thread-safe if the sink is.
+// Thread-safe if the sink is. Work in flight keeps its trace, which may outlive what the sink refers to;
+// end() separates the two.
 class TensorTrace final : public ObjectOf<TensorTrace> {
  public:
   static const ObjectType kType;
@@ -57,6 +63,11 @@ class TensorTrace final : public ObjectOf<TensorTrace> {
       : pattern_(std::move(pattern)), sink_(std::move(sink)), steps_(steps) {}
 
   bool traces_all_steps() const { return steps_ == TracedSteps::all; }
+
+  // When end() returns, the sink is not running, except on the calling thread, and is never called again;
+  // work in flight goes on without it. Blocks while the sink runs on other threads. Any thread, also within
+  // the sink.
+  void end();
 
   // Like queue_execute but slower. No thread is blocked meanwhile.
   Result<> execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table);
@@ -80,12 +91,17 @@ class TensorTrace final : public ObjectOf<TensorTrace> {
  private:
   struct TracedWork;
   struct TracedOperation;
+  Result<> tell(const TracedTensor& tensor);  // calls the sink, until the end
 
   const std::string pattern_;
   const Sink sink_;
   const TracedSteps steps_;
   std::atomic<uint64_t> dispatches_{0};
   std::atomic<uint64_t> executions_{0};
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable left_;
+  std::vector<std::thread::id> telling_;  // the threads in calls of the sink, once for each call
+  bool has_ended_ = false;
 };
 
 }  // namespace halyard::hal

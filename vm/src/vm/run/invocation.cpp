@@ -259,6 +259,10 @@ bool Invocation::still_waits() const {
 }
 
 Result<Outcome> Invocation::continue_call() {
+  if (is_running_)
+    return fail(Code::FAILED_PRECONDITION,
+                "the call of '{}' runs and is not suspended, so it cannot be resumed from within",
+                stack_->callee->name);
   if (wait_->waiting()) {
     if (still_waits())
       return fail(Code::FAILED_PRECONDITION,
@@ -304,6 +308,7 @@ Result<Outcome> Invocation::go_on() {
   Stack& stack = *stack_;
   const TraceChoiceScope choice(trace_choice_);
   CallOutcome outcome = CallOutcome::failed;
+  is_running_ = true;
   try {
     if (stack.tracer) [[unlikely]] {
       outcome = run_traced(stack);
@@ -317,8 +322,12 @@ Result<Outcome> Invocation::go_on() {
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
   }
-  if (outcome == CallOutcome::suspended) return wait_->arm() ? Outcome::waiting : Outcome::yielded;
+  if (outcome == CallOutcome::suspended) {
+    is_running_ = false;  // before the hook can be called, because another thread may then resume the call
+    return wait_->arm() ? Outcome::waiting : Outcome::yielded;
+  }
   end();
+  is_running_ = false;
   if (outcome == CallOutcome::done) {
     results_ = Results::ready;
     return Outcome::done;

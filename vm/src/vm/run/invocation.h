@@ -55,7 +55,7 @@ class Invocation {
 
   // The same in steps: any thread may continue the call with resume() until it is done.
   Result<Outcome> begin(const Callable& callee, std::span<const Variant> arguments);
-  // FAILED_PRECONDITION: nothing is suspended, or the wait is not over.
+  // FAILED_PRECONDITION: nothing is suspended (the call may be running), or the wait is not over.
   Result<Outcome> resume();
   bool is_suspended() const;
   enum class Results : uint8_t { none, ready, taken };  // of the last call
@@ -166,6 +166,7 @@ class Invocation {
   Clock::time_point own_deadline_ = Clock::time_point::max();
   bool is_scope_of_this_call_ = false;
   bool blocks_ = false;
+  bool is_running_ = false;  // a thread is in go_on()
   Results results_ = Results::none;
   const char* native_place_ = nullptr;  // PlaceScope
   bool is_armed_ = false;               // the next call starts with a pending interruption

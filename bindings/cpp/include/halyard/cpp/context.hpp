@@ -49,12 +49,38 @@ struct ContextOptions {
   std::function<void(const halyard_warning_t& warning)> warning{};  // called if results are probably wrong
 };
 
+namespace detail {
+
+// A handle that keeps the callbacks of its context. It releases its object first, because the context may
+// call them until it is destroyed.
+template <typename C>
+class CallingHandle : public Handle<C> {
+ public:
+  using Handle<C>::Handle;
+  CallingHandle(adopt_t, C handle, std::shared_ptr<const void> callbacks) noexcept
+      : Handle<C>(adopt, handle), callbacks_(std::move(callbacks)) {}
+  CallingHandle(const CallingHandle&) noexcept = default;
+  CallingHandle(CallingHandle&&) noexcept = default;
+  CallingHandle& operator=(const CallingHandle&) noexcept = default;
+  CallingHandle& operator=(CallingHandle&&) noexcept = default;
+  ~CallingHandle() { this->reset(); }
+
+ protected:
+  const std::shared_ptr<const void>& callbacks() const noexcept { return callbacks_; }
+
+ private:
+  std::shared_ptr<const void> callbacks_;
+};
+
+}  // namespace detail
+
+class Call;
 class Function;
 
 // Linked modules with their state. One call at a time, unless HALYARD_CONTEXT_CONCURRENT_CALLS is set.
-class Context : public Handle<halyard_context_t> {
+class Context : public detail::CallingHandle<halyard_context_t> {
  public:
-  using Handle::Handle;
+  using CallingHandle::CallingHandle;
 
   // Runs each module's `__init`.
   static Result<Context> create(const Instance& instance, ContextOptions options);
@@ -70,8 +96,8 @@ class Context : public Handle<halyard_context_t> {
     decltype(ContextOptions::expectation) expectation;
     decltype(ContextOptions::warning) warning;
   };
-  // Shared with functions and calls, because they keep the context alive.
-  std::shared_ptr<const Callbacks> callbacks_;
+  friend class Call;
+  friend class Function;
 };
 
 enum class CallState : uint32_t {
@@ -81,12 +107,12 @@ enum class CallState : uint32_t {
 };
 
 // A reusable invocation; a warm call does not allocate. One thread at a time, except cancel().
-class Call : public Handle<halyard_call_t> {
+class Call : public detail::CallingHandle<halyard_call_t> {
  public:
   using Clock = std::chrono::steady_clock;
-  using Handle::Handle;
-  Call(adopt_t, halyard_call_t handle, Context context) noexcept
-      : Handle(adopt, handle), context_(std::move(context)) {}
+  using CallingHandle::CallingHandle;
+  Call(adopt_t, halyard_call_t handle, const Context& context) noexcept
+      : CallingHandle(adopt, handle, context.callbacks()) {}
 
   static Result<Call> create(const Context& context) {
     halyard_call_t made = nullptr;
@@ -170,23 +196,20 @@ class Call : public Handle<halyard_call_t> {
   void set_traced(bool traced) const noexcept { halyard_call_trace(get(), traced); }
   // The state of the call; `done` if no call is suspended. resume() fails in state `waiting`.
   CallState state() const noexcept { return static_cast<CallState>(halyard_call_state(get())); }
-
- private:
-  Context context_;  // keeps its callbacks alive
 };
 
 // An export in a context. Each copy has its own call, for one thread at a time.
-class Function : public Handle<halyard_function_t> {
+class Function : public detail::CallingHandle<halyard_function_t> {
  public:
   Function() = default;
   Function(adopt_t, halyard_function_t handle, Context context) noexcept
-      : Handle(adopt, handle), context_(std::move(context)) {}
-  Function(const Function& other) noexcept : Handle(other), context_(other.context_) {}
+      : CallingHandle(adopt, handle, context.callbacks()), context_(std::move(context)) {}
+  Function(const Function& other) noexcept : CallingHandle(other), context_(other.context_) {}
   Function(Function&& other) noexcept = default;
   Function& operator=(Function other) noexcept {
     context_ = std::move(other.context_);
     call_ = std::move(other.call_);
-    Handle::operator=(std::move(other));
+    CallingHandle::operator=(std::move(other));
     return *this;
   }
 
@@ -270,11 +293,8 @@ inline Result<Context> Context::create(const Instance& instance, ContextOptions 
       static_cast<const Callbacks*>(of)->warning(*warning);
     };
   halyard_context_t made = nullptr;
-  return detail::finish(halyard_context_create(instance.get(), &given, &made), [&] {
-    Context context(adopt, made);
-    context.callbacks_ = callbacks;
-    return context;
-  });
+  return detail::finish(halyard_context_create(instance.get(), &given, &made),
+                        [&] { return Context(adopt, made, callbacks); });
 }
 
 inline Result<Function> Context::find(CString name, CString module) const {
