@@ -37,7 +37,6 @@ constexpr GrpcMethod kMethods[] = {{"ServerLive", &GrpcCall::server_live},
                                    {"ModelMetadata", &GrpcCall::model_metadata},
                                    {"ModelInfer", &GrpcCall::model_infer}};
 
-constexpr size_t kMaxAnswerText = 2 << 10;  // bytes of an error; clients limit the size of trailers
 constexpr uint64_t kMaxAnswer = (uint64_t{1} << 31) - 1;  // bytes of a message
 
 Clock::time_point after(Clock::time_point begin, int64_t nanoseconds) {
@@ -141,7 +140,8 @@ bool GrpcCall::begin_answer() {
 void GrpcCall::refuse(const Refused& refused) {
   if (!begin_answer()) return;
   const int code = grpc_code_of(refused.status);
-  const std::string_view text = std::string_view(refused.text).substr(0, kMaxAnswerText);
+  // Clients limit the size of trailers.
+  const std::string_view text = std::string_view(refused.text).substr(0, kMaxErrorText);
   count(code, 0, text);
   expire_at(Clock::now() + kGrace);
   const vm_serve_grpc_answer_t answer = {.code = code, .text = {text.data(), text.size()}, .message = {}};
