@@ -251,10 +251,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
 
     // The rest of the body precedes the next request.
     bool has_rest = false;
-    if (body_ && !response.closes && keep_alive_ && (!body_->is_at_end() || awaits_continue_)) {
+    if (body_ && !response.closes && keep_alive_ && (!body_->is_at_end() || awaits_continue_))
       has_rest = !co_await skip_body();
-      if (body_->error()) co_return false;
-    }
     response.closes |= !keep_alive_ || has_rest || server_.is_draining();
     // HTTP/1.1 keeps the connection by default.
     if (version == 10 && !response.closes) response.headers += "Connection: keep-alive\r\n";
@@ -462,7 +460,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       return true;
     };
     if (has_length && *size <= buffer_.size()) {
-      if (body_->remaining() > 0) awaits_continue_ = false;
+      // A client that has sent a part of the body does not wait.
+      if (body_->remaining() > 0 && buffer_.size() > 0) awaits_continue_ = false;
       text.view = {static_cast<const char*>(buffer_.data().data()), *size};
       if (!reserve(*size)) co_return no_room();
       if (body_->remaining() > *size) body_->begin();
@@ -632,7 +631,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     co_return true;
   }
 
-  // Reads the rest of a small body. False: the body is larger, or the client waits for 100 Continue.
+  // Reads the rest of a small body. False: the body is larger, malformed or cut off, or the client waits for
+  // 100 Continue.
   Task<bool> skip_body() {
     body_->forget_error();
     if (awaits_continue_) co_return false;
@@ -643,10 +643,6 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     while (!body_->is_at_end()) {
       if (skipped >= kMaxSkipped) co_return false;
       skipped += co_await body_->read_sent(piece.data(), piece.size());
-      if (body_->is_too_large()) {
-        body_->forget_error();
-        co_return false;
-      }
       if (body_->error()) co_return false;
     }
     co_return true;
