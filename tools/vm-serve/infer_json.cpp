@@ -53,8 +53,9 @@ bool to_integer(const Scalar& value, T* out) {
       *out = static_cast<T>(value.signed_integer);
       return std::in_range<T>(value.signed_integer);
     case Scalar::Kind::real: {  // 1.0, or 1e3
-      constexpr double kExact = 9007199254740992.0;
-      if (!(std::fabs(value.real) <= kExact) || std::trunc(value.real) != value.real) return false;
+      // From here on, different integers have the same double.
+      constexpr double kInexact = 9007199254740992.0;
+      if (!(std::fabs(value.real) < kInexact) || std::trunc(value.real) != value.real) return false;
       *out = static_cast<T>(static_cast<int64_t>(value.real));
       return std::in_range<T>(static_cast<int64_t>(value.real));
     }
