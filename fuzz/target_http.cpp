@@ -226,20 +226,18 @@ std::vector<Answer> split(std::string_view text, std::span<const std::string_vie
     const size_t date = answer.head.find("\r\nDate: ");
     if (date != std::string::npos) answer.head.erase(date, answer.head.find("\r\n", date + 2) - date);
     text.remove_prefix(end + 4);
+    // The parser may report a malformed header before the client closes, or not.
+    if (text.starts_with("{\"error\":\"the header is not valid HTTP/1.1")) {
+      if (text.size() != *size) halyard::fuzz::finding("more than an answer after a malformed header");
+      break;
+    }
     if (made.size() == methods.size())
       halyard::fuzz::finding("more answers than requests: a body was read as a request");
-    // The method of a header that the server cannot read is not certain; its answer is the last.
-    const bool is_no_request = text.starts_with("{\"error\":\"the header is not valid HTTP/1.1");
     // An answer to HEAD has a length but no body.
-    const bool has_body = methods[made.size()] != "HEAD" || is_no_request;
+    const bool has_body = methods[made.size()] != "HEAD";
     if (has_body && text.size() < *size) halyard::fuzz::finding("an answer that is cut off");
     const std::string_view body = text.substr(0, has_body ? *size : 0);
     text.remove_prefix(body.size());
-    // The parser may report a malformed header before the client closes, or not.
-    if (is_no_request) {
-      if (!text.empty()) halyard::fuzz::finding("an answer after a header that is not valid");
-      break;
-    }
     // Metrics and statistics change with every request.
     if (answer.head.contains("Cache-Control: no-store")) {
       answer.head = "no-store";
