@@ -33,6 +33,7 @@
 #include "job.h"
 #include "request_head.h"
 #include "request_log.h"
+#include "sending.h"
 
 namespace halyard::tools::serve {
 
@@ -167,9 +168,11 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     if (job)
       return server_.scheduler.abandon(job, {HALYARD_DEADLINE_EXCEEDED, "the model did not answer in time"});
     asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
-      if (self->has_expired() && !(self->body_ && self->body_->puts_off())) self->close_socket();
+      if (self->has_expired() && !self->puts_off()) self->close_socket();
     });
   }
+  // Whether the client has sent or received bytes that extend the deadline.
+  bool puts_off() { return sending_ ? sending_->puts_off() : body_ && body_->puts_off(); }
   bool has_expired() {
     const std::lock_guard lock(mutex_);
     return !job_ && Clock::now() >= deadline_;
@@ -655,16 +658,16 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       buffers.push_back(asio::buffer(response.body));
       for (const auto& part : response.tail) buffers.push_back(asio::buffer(part.data(), part.size()));
     }
-    const Clock::time_point begin = Clock::now();
-    // Writes everything, in as few system calls as possible; Asio's own condition writes 64 KiB a call. The
-    // deadline depends on the bytes written, so that a client that takes none does not get more time because
-    // many bytes are left.
-    const auto all_at_once = [this, begin](const error_code& failed, size_t written) {
-      expire_at(begin + time_for(written));
+    sending_.emplace(socket_, asio::buffer_size(buffers),
+                     [this](Clock::time_point deadline) { expire_at(deadline); });
+    // Writes everything, in as few system calls as possible; Asio's own condition writes 64 KiB a call.
+    const auto all_at_once = [this](const error_code& failed, size_t written) {
+      sending_->count(written);
       return failed ? 0 : size_t{1} << 30;
     };
     error_code error;
     co_await asio::async_write(socket_, buffers, all_at_once, asio::redirect_error(use_task, error));
+    sending_.reset();
     co_return !error;
   }
 
@@ -685,7 +688,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   ClientSocket::endpoint_type client_;
   beast::flat_buffer buffer_{kPiece};
   std::optional<RequestParser> parser_;
-  std::optional<Body> body_;  // of the request whose header has been read
+  std::optional<Body> body_;        // of the request whose header has been read
+  std::optional<Sending> sending_;  // of the response that is being written
   error_code error_;
   Clock::time_point begin_;
   bool keep_alive_ = false;
