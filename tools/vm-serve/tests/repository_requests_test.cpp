@@ -7,6 +7,7 @@ namespace halyard::tools::serve {
 namespace {
 
 using testing_support::Answer;
+using testing_support::becomes;
 using testing_support::chunked;
 using testing_support::Client;
 using testing_support::Host;
@@ -44,6 +45,21 @@ TEST(HttpConnection, ModelsAreLoadedAndUnloadedWhereClientsMay) {
     client.send(kLive);
     EXPECT_EQ(client.answer().status, body == "{" ? 400u : 200u) << body;
     EXPECT_EQ(client.answer().body, kLiveBody) << body;
+  }
+}
+
+TEST(HttpConnection, ContextsAreCountedAsLongAsTheyExist) {
+  Host host({.has_control = true});
+  const auto ask = [&](std::string_view verb) {
+    return host.ask(request(fmt::format("POST /v2/repository/models/mul/{}", verb), "", "{}")).status;
+  };
+  const auto metrics = host.metrics.of_model("mul", "1");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(host.ask(request(kInfer, "", small_json())).status, 200u);
+    EXPECT_EQ(metrics->contexts.load(), 1);
+    EXPECT_EQ(ask("unload"), 200u);
+    EXPECT_TRUE(becomes([&] { return metrics->contexts.load() == 0; })) << metrics->contexts.load();
+    EXPECT_EQ(ask("load"), 200u);
   }
 }
 
