@@ -365,10 +365,12 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
         loading->ended.cancel();
       });
     };
-    if (route.endpoint == Endpoint::repository_load) {
-      server_.control->load(route.model, std::move(go_on));
-    } else {
-      server_.control->unload(route.model, std::move(go_on));
+    const Result<> waits = route.endpoint == Endpoint::repository_load
+                               ? server_.control->load(route.model, std::move(go_on))
+                               : server_.control->unload(route.model, std::move(go_on));
+    if (!waits) {
+      loading_ = nullptr;
+      co_return waits;
     }
     error_code cancelled;
     co_await loading_->ended.async_wait(asio::redirect_error(use_task, cancelled));

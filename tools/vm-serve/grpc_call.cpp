@@ -248,7 +248,7 @@ void GrpcCall::repository_load(GrpcMessage message) { control(message, &ModelCon
 void GrpcCall::repository_unload(GrpcMessage message) { control(message, &ModelControl::unload); }
 
 void GrpcCall::control(const GrpcMessage& message,
-                       void (ModelControl::*change)(std::string, ModelControl::Done)) {
+                       Result<> (ModelControl::*change)(std::string, ModelControl::Done)) {
   if (!server_.control) return refuse({403, std::string(kNoControl)});
   auto name = read_control_message(message.reader(), change == &ModelControl::load);
   if (!name) return refuse(refused_of(name.error()));
@@ -258,10 +258,12 @@ void GrpcCall::control(const GrpcMessage& message,
     is_loading_ = true;
   }
   expire_at(Clock::time_point::max());  // initializers have a time limit of their own
-  (server_.control->*change)(*std::move(name), [self = shared_from_this()](Result<> done) {
-    if (done) return self->send(std::string());
-    self->refuse({status_of_request(done.error().code), without_folders(done.error().text)});
-  });
+  const Result<> waits =
+      (server_.control->*change)(*std::move(name), [self = shared_from_this()](Result<> done) {
+        if (done) return self->send(std::string());
+        self->refuse({status_of_request(done.error().code), without_folders(done.error().text)});
+      });
+  if (!waits) refuse(refused_of(waits.error()));
 }
 
 void GrpcCall::model_infer(GrpcMessage message) {
