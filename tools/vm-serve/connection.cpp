@@ -580,7 +580,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     Result<Response> response;
     if (!job.failure) {
       response = response_of(job.model->spec(), request, job);
-      if (!response) job.failure = std::move(response).error();
+      if (!response) job.failure = response.error();
     }
     if (const auto refused = outcome_of(job, is_gone_, Clock::now() - begin_)) return response_of(*refused);
     return *std::move(response);

@@ -395,8 +395,9 @@ class Reader {
   }
   // Stops at a failure of the builder.
   bool passes(Result<> checked) {
-    if (!checked) failure_ = std::move(checked).error();
-    return checked.has_value();
+    if (checked) return true;
+    failure_ = std::move(checked).error();
+    return false;
   }
   bool out_of_memory() {
     failure_ = Failure{HALYARD_RESOURCE_EXHAUSTED, "out of memory for the request's tensors"};
