@@ -88,7 +88,9 @@ bool is_integer(const Document& value, const std::byte* stored) {
   if (value.is_boolean()) return number == static_cast<T>(value.get<bool>());
   if (value.is_number_unsigned()) return std::cmp_equal(number, value.get<uint64_t>());
   if (value.is_number_integer()) return std::cmp_equal(number, value.get<int64_t>());
-  return value.is_number_float() && static_cast<double>(number) == value.get<double>();
+  constexpr double kInexact = 0x1p53;  // from here on, different integers have the same double
+  const auto real = value.get<double>();
+  return value.is_number_float() && std::fabs(real) < kInexact && static_cast<double>(number) == real;
 }
 
 bool is_stored(const DataType& type, const Document& value, const std::byte* stored) {

@@ -34,7 +34,8 @@ void Body::begin() {
 
 void Body::count(size_t bytes) {
   received_ += bytes;
-  if (bytes > 0) expire_at_(begin_ + time_for(received_));
+  collected_ = 0;
+  if (bytes > 0) expire_at_(deadline_after(begin_, received_));
 }
 
 bool Body::is_too_large() const { return is_decoded_too_large_ || error_ == http::error::body_limit; }
@@ -105,8 +106,10 @@ Task<size_t> Body::receive(char* target, size_t size) {
 bool Body::puts_off() {
   error_code ignored;
   const size_t collected = is_receiving_ ? socket_.available(ignored) : 0;
-  const Clock::time_point deadline = begin_ + time_for(received_ + collected);
-  if (collected == 0 || deadline <= Clock::now()) return false;
+  if (collected <= collected_) return false;
+  collected_ = collected;
+  const Clock::time_point deadline = deadline_after(begin_, received_ + collected);
+  if (deadline <= Clock::now()) return false;
   expire_at_(deadline);
   return true;
 }

@@ -1,7 +1,8 @@
 // The body of a request, read from the connection: with a length or chunked, decoded if it is compressed. The
-// client must send kMinRate bytes a second on average, after kGrace.
+// client must send kMinRate bytes a second on average, after kGrace, and something in every kGrace.
 #pragma once
 
+#include <algorithm>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -22,12 +23,17 @@ namespace halyard::tools::serve {
 using RequestParser = boost::beast::http::request_parser<boost::beast::http::buffer_body>;
 
 inline constexpr uint64_t kMinRate = 64 << 10;     // bytes a second, for bodies and responses
-inline constexpr std::chrono::seconds kGrace(10);  // before the rate applies
+inline constexpr std::chrono::seconds kGrace(10);  // before the rate applies, and without any byte
 inline constexpr size_t kPiece = 64 << 10;         // bytes read at a time if the length is unknown
 
 // The time limit, from the start, for the next byte after `bytes` bytes have been sent or received.
 inline Clock::duration time_for(uint64_t bytes) {
   return kGrace + std::chrono::milliseconds(bytes * 1000 / kMinRate);
+}
+// The deadline of the next byte if the last of `bytes` bytes has been transferred now, so that a client that
+// stops after a fast beginning does not keep its memory for long.
+inline Clock::time_point deadline_after(Clock::time_point begin, uint64_t bytes) {
+  return std::min(begin + time_for(bytes), Clock::now() + kGrace);
 }
 
 // The body of one request. Used on the connection's strand.
@@ -58,7 +64,8 @@ class Body {
   // Skips `size` bytes that the caller has read in the buffer.
   void skip_buffered(size_t size);
 
-  // Called at a deadline: whether unread bytes in the socket extend the deadline.
+  // Called at a deadline: whether bytes that have come into the socket since the last read or call extend the
+  // deadline.
   bool puts_off();
 
   bool is_coded() const { return decoder_.has_value(); }
@@ -88,6 +95,7 @@ class Body {
   boost::system::error_code error_;
   Clock::time_point begin_;
   uint64_t received_ = 0;  // since begin_
+  size_t collected_ = 0;   // bytes in the socket at the last call of puts_off(), since the last read
   size_t ready_bytes_ = 1;
   bool is_receiving_ = false;
 

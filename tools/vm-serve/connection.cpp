@@ -33,6 +33,7 @@
 #include "job.h"
 #include "request_head.h"
 #include "request_log.h"
+#include "sending.h"
 
 namespace halyard::tools::serve {
 
@@ -167,9 +168,11 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     if (job)
       return server_.scheduler.abandon(job, {HALYARD_DEADLINE_EXCEEDED, "the model did not answer in time"});
     asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
-      if (self->has_expired() && !(self->body_ && self->body_->puts_off())) self->close_socket();
+      if (self->has_expired() && !self->puts_off()) self->close_socket();
     });
   }
+  // Whether the client has sent or received bytes that extend the deadline.
+  bool puts_off() { return sending_ ? sending_->puts_off() : body_ && body_->puts_off(); }
   bool has_expired() {
     const std::lock_guard lock(mutex_);
     return !job_ && Clock::now() >= deadline_;
@@ -251,10 +254,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
 
     // The rest of the body precedes the next request.
     bool has_rest = false;
-    if (body_ && !response.closes && keep_alive_ && (!body_->is_at_end() || awaits_continue_)) {
+    if (body_ && !response.closes && keep_alive_ && (!body_->is_at_end() || awaits_continue_))
       has_rest = !co_await skip_body();
-      if (body_->error()) co_return false;
-    }
     response.closes |= !keep_alive_ || has_rest || server_.is_draining();
     // HTTP/1.1 keeps the connection by default.
     if (version == 10 && !response.closes) response.headers += "Connection: keep-alive\r\n";
@@ -364,10 +365,12 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
         loading->ended.cancel();
       });
     };
-    if (route.endpoint == Endpoint::repository_load) {
-      server_.control->load(route.model, std::move(go_on));
-    } else {
-      server_.control->unload(route.model, std::move(go_on));
+    const Result<> waits = route.endpoint == Endpoint::repository_load
+                               ? server_.control->load(route.model, std::move(go_on))
+                               : server_.control->unload(route.model, std::move(go_on));
+    if (!waits) {
+      loading_ = nullptr;
+      co_return waits;
     }
     error_code cancelled;
     co_await loading_->ended.async_wait(asio::redirect_error(use_task, cancelled));
@@ -462,7 +465,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       return true;
     };
     if (has_length && *size <= buffer_.size()) {
-      if (body_->remaining() > 0) awaits_continue_ = false;
+      // A client that has sent a part of the body does not wait.
+      if (body_->remaining() > 0 && buffer_.size() > 0) awaits_continue_ = false;
       text.view = {static_cast<const char*>(buffer_.data().data()), *size};
       if (!reserve(*size)) co_return no_room();
       if (body_->remaining() > *size) body_->begin();
@@ -576,7 +580,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     Result<Response> response;
     if (!job.failure) {
       response = response_of(job.model->spec(), request, job);
-      if (!response) job.failure = std::move(response).error();
+      if (!response) job.failure = response.error();
     }
     if (const auto refused = outcome_of(job, is_gone_, Clock::now() - begin_)) return response_of(*refused);
     return *std::move(response);
@@ -632,7 +636,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     co_return true;
   }
 
-  // Reads the rest of a small body. False: the body is larger, or the client waits for 100 Continue.
+  // Reads the rest of a small body. False: the body is larger, malformed or cut off, or the client waits for
+  // 100 Continue.
   Task<bool> skip_body() {
     body_->forget_error();
     if (awaits_continue_) co_return false;
@@ -643,10 +648,6 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     while (!body_->is_at_end()) {
       if (skipped >= kMaxSkipped) co_return false;
       skipped += co_await body_->read_sent(piece.data(), piece.size());
-      if (body_->is_too_large()) {
-        body_->forget_error();
-        co_return false;
-      }
       if (body_->error()) co_return false;
     }
     co_return true;
@@ -659,16 +660,16 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       buffers.push_back(asio::buffer(response.body));
       for (const auto& part : response.tail) buffers.push_back(asio::buffer(part.data(), part.size()));
     }
-    const Clock::time_point begin = Clock::now();
-    // Writes everything, in as few system calls as possible; Asio's own condition writes 64 KiB a call. The
-    // deadline depends on the bytes written, so that a client that takes none does not get more time because
-    // many bytes are left.
-    const auto all_at_once = [this, begin](const error_code& failed, size_t written) {
-      expire_at(begin + time_for(written));
+    sending_.emplace(socket_, asio::buffer_size(buffers),
+                     [this](Clock::time_point deadline) { expire_at(deadline); });
+    // Writes everything, in as few system calls as possible; Asio's own condition writes 64 KiB a call.
+    const auto all_at_once = [this](const error_code& failed, size_t written) {
+      sending_->count(written);
       return failed ? 0 : size_t{1} << 30;
     };
     error_code error;
     co_await asio::async_write(socket_, buffers, all_at_once, asio::redirect_error(use_task, error));
+    sending_.reset();
     co_return !error;
   }
 
@@ -689,7 +690,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   ClientSocket::endpoint_type client_;
   beast::flat_buffer buffer_{kPiece};
   std::optional<RequestParser> parser_;
-  std::optional<Body> body_;  // of the request whose header has been read
+  std::optional<Body> body_;        // of the request whose header has been read
+  std::optional<Sending> sending_;  // of the response that is being written
   error_code error_;
   Clock::time_point begin_;
   bool keep_alive_ = false;

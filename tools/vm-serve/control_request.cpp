@@ -1,11 +1,29 @@
 // Parses small JSON objects.
 #include "control_request.h"
 
+#include <optional>
+
 #include "common/json.h"
 
 namespace halyard::tools::serve {
 
 namespace {
+
+constexpr int kMaxDepth = 64;  // nested objects and arrays
+
+// No value if the text is not JSON, or is nested more deeply.
+std::optional<Json> parse(std::string_view text) {
+  bool is_too_deep = false;
+  Json value = Json::parse(
+      text,
+      [&](int depth, Json::parse_event_t, const Json&) {
+        is_too_deep |= depth > kMaxDepth;
+        return !is_too_deep;  // nothing more is stored
+      },
+      false);
+  if (is_too_deep || value.is_discarded()) return std::nullopt;
+  return value;
+}
 
 Result<> check_parameters(const Json& object) {
   const auto parameters = object.find("parameters");
@@ -29,15 +47,17 @@ Result<> check_load_parameter(std::string_view name) {
 Result<ControlRequest> parse_control_request(Endpoint endpoint, std::string_view body) {
   ControlRequest request;
   if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) return request;
-  const Json object = Json::parse(body, nullptr, false);
-  if (!object.is_object())
-    return fail(HALYARD_INVALID_ARGUMENT, "the body is not a JSON object; expected one, or an empty body");
-  if (endpoint == Endpoint::repository_load) TOOL_TRY(check_parameters(object));
+  const std::optional<Json> object = parse(body);
+  if (!object || !object->is_object())
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "the body is not a JSON object; expected one of at most {} nested levels, or an empty body",
+                kMaxDepth);
+  if (endpoint == Endpoint::repository_load) TOOL_TRY(check_parameters(*object));
   if (endpoint != Endpoint::repository_index) return request;
-  if (const auto ready = object.find("ready"); ready != object.end()) {
+  if (const auto ready = object->find("ready"); ready != object->end()) {
     if (!ready->is_boolean())
-      return fail(HALYARD_INVALID_ARGUMENT, "\"ready\" is {}; expected true or false",
-                  ready->dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 64));
+      return fail(HALYARD_INVALID_ARGUMENT, "the type of \"ready\" is {}; expected true or false",
+                  ready->type_name());
     request.only_ready = *ready;
   }
   return request;

@@ -37,7 +37,6 @@ constexpr GrpcMethod kMethods[] = {{"ServerLive", &GrpcCall::server_live},
                                    {"ModelMetadata", &GrpcCall::model_metadata},
                                    {"ModelInfer", &GrpcCall::model_infer}};
 
-constexpr size_t kMaxAnswerText = 2 << 10;  // bytes of an error; clients limit the size of trailers
 constexpr uint64_t kMaxAnswer = (uint64_t{1} << 31) - 1;  // bytes of a message
 
 Clock::time_point after(Clock::time_point begin, int64_t nanoseconds) {
@@ -141,7 +140,8 @@ bool GrpcCall::begin_answer() {
 void GrpcCall::refuse(const Refused& refused) {
   if (!begin_answer()) return;
   const int code = grpc_code_of(refused.status);
-  const std::string_view text = std::string_view(refused.text).substr(0, kMaxAnswerText);
+  // Clients limit the size of trailers.
+  const std::string_view text = std::string_view(refused.text).substr(0, kMaxErrorText);
   count(code, 0, text);
   expire_at(Clock::now() + kGrace);
   const vm_serve_grpc_answer_t answer = {.code = code, .text = {text.data(), text.size()}, .message = {}};
@@ -248,7 +248,7 @@ void GrpcCall::repository_load(GrpcMessage message) { control(message, &ModelCon
 void GrpcCall::repository_unload(GrpcMessage message) { control(message, &ModelControl::unload); }
 
 void GrpcCall::control(const GrpcMessage& message,
-                       void (ModelControl::*change)(std::string, ModelControl::Done)) {
+                       Result<> (ModelControl::*change)(std::string, ModelControl::Done)) {
   if (!server_.control) return refuse({403, std::string(kNoControl)});
   auto name = read_control_message(message.reader(), change == &ModelControl::load);
   if (!name) return refuse(refused_of(name.error()));
@@ -258,10 +258,12 @@ void GrpcCall::control(const GrpcMessage& message,
     is_loading_ = true;
   }
   expire_at(Clock::time_point::max());  // initializers have a time limit of their own
-  (server_.control->*change)(*std::move(name), [self = shared_from_this()](Result<> done) {
-    if (done) return self->send(std::string());
-    self->refuse({status_of_request(done.error().code), without_folders(done.error().text)});
-  });
+  const Result<> waits =
+      (server_.control->*change)(*std::move(name), [self = shared_from_this()](Result<> done) {
+        if (done) return self->send(std::string());
+        self->refuse({status_of_request(done.error().code), without_folders(done.error().text)});
+      });
+  if (!waits) refuse(refused_of(waits.error()));
 }
 
 void GrpcCall::model_infer(GrpcMessage message) {

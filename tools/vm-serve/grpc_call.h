@@ -79,7 +79,7 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
     std::vector<vm_serve_grpc_piece_t> pieces;
   };
 
-  void control(const GrpcMessage& message, void (ModelControl::*change)(std::string, ModelControl::Done));
+  void control(const GrpcMessage& message, Result<> (ModelControl::*change)(std::string, ModelControl::Done));
   std::optional<Refused> call_model(GrpcMessage message);
   void respond(Job& job);
   Result<std::unique_ptr<Sent>> sent_of(Job& job) const;

@@ -53,8 +53,9 @@ bool to_integer(const Scalar& value, T* out) {
       *out = static_cast<T>(value.signed_integer);
       return std::in_range<T>(value.signed_integer);
     case Scalar::Kind::real: {  // 1.0, or 1e3
-      constexpr double kExact = 9007199254740992.0;
-      if (!(std::fabs(value.real) <= kExact) || std::trunc(value.real) != value.real) return false;
+      // From here on, different integers have the same double.
+      constexpr double kInexact = 9007199254740992.0;
+      if (!(std::fabs(value.real) < kInexact) || std::trunc(value.real) != value.real) return false;
       *out = static_cast<T>(static_cast<int64_t>(value.real));
       return std::in_range<T>(static_cast<int64_t>(value.real));
     }
@@ -394,8 +395,9 @@ class Reader {
   }
   // Stops at a failure of the builder.
   bool passes(Result<> checked) {
-    if (!checked) failure_ = std::move(checked).error();
-    return checked.has_value();
+    if (checked) return true;
+    failure_ = std::move(checked).error();
+    return false;
   }
   bool out_of_memory() {
     failure_ = Failure{HALYARD_RESOURCE_EXHAUSTED, "out of memory for the request's tensors"};

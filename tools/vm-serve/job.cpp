@@ -37,6 +37,9 @@ Result<Tensor> tensor_of(const Value& value) {
 }  // namespace
 
 uint64_t Job::rows() const {
+  // Without elements, a request may state any number of rows.
+  const auto has_elements = [](const RequestInput& input) { return input.byte_size > 0; };
+  if (std::ranges::none_of(inputs, has_elements)) return 0;
   uint64_t rows = 0;
   for (const RequestInput& input : inputs) {
     if (input.shape.empty() || input.shape.front() <= 0) return 0;

@@ -52,7 +52,7 @@ struct Job {
   Worker* worker = nullptr;    // runs the job
   bool never_batched = false;  // a batch with this job has failed, so it runs alone
 
-  // The size of the first dimension if it is the same for all inputs; else 0.
+  // The size of the first dimension if it is the same for all inputs, and one of them has elements; else 0.
   uint64_t rows() const;
   // As statistics count them: 1 if the model has no batches or the inputs have no common number of rows.
   uint64_t counted_rows() const { return model->has_batches() ? std::max<uint64_t>(rows(), 1) : 1; }

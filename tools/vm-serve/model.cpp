@@ -165,8 +165,10 @@ Result<std::unique_ptr<Worker>> Model::make_worker(const Runtime& runtime) const
   Context context = TOOL_TRY(create_context(runtime.program.instance, {module_}, options_));
   Function function = TOOL_TRY(context.find(function_));
   AsyncCall call = TOOL_TRY(AsyncCall::create(runtime.io.get_executor(), context));
-  auto worker = std::make_unique<Worker>(
-      Worker{.context = std::move(context), .function = std::move(function), .call = std::move(call)});
+  auto worker = std::make_unique<Worker>(Worker{.count = ContextCount(metrics_),
+                                                .context = std::move(context),
+                                                .function = std::move(function),
+                                                .call = std::move(call)});
   worker->results.resize(spec_.outputs.size());
   return worker;
 }

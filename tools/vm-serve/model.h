@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batch_rule.h"
@@ -52,8 +53,25 @@ inline constexpr std::string_view kExpectedForBatches =
 
 using AsyncCall = BasicAsyncCall<boost::asio::io_context::executor_type>;
 
+// Counts a context in the metrics of its model as long as it exists.
+class ContextCount {
+ public:
+  explicit ContextCount(std::shared_ptr<ModelMetrics> metrics) : metrics_(std::move(metrics)) {
+    metrics_->contexts.fetch_add(1, std::memory_order_relaxed);
+  }
+  ContextCount(ContextCount&&) = default;
+  ContextCount& operator=(ContextCount&&) = delete;
+  ~ContextCount() {
+    if (metrics_) metrics_->contexts.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::shared_ptr<ModelMetrics> metrics_;
+};
+
 // A context, and the objects for calling the model's function in it. One call at a time.
 struct Worker {
+  ContextCount count;
   Context context;
   Function function;
   AsyncCall call;

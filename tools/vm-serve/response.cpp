@@ -81,7 +81,7 @@ std::string Response::head(std::chrono::system_clock::time_point now) const {
 }
 
 Response error_response(unsigned status, std::string_view text) {
-  Response response{.status = status, .body = error_document(text)};
+  Response response{.status = status, .body = error_document(text.substr(0, kMaxErrorText))};
   if (status == 503) response.headers = "Retry-After: 1\r\n";
   return response;
 }

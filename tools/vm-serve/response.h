@@ -40,7 +40,11 @@ inline constexpr unsigned kClientGone = 499;
 
 std::string_view reason_of(unsigned status);
 
-// An error in the protocol's form: {"error": "..."}. 503 asks the client to retry after one second.
+// The limit of an error's text, in bytes. Errors quote what clients send, and have no reserved memory.
+inline constexpr size_t kMaxErrorText = 2 << 10;
+
+// An error in the protocol's form: {"error": "..."}. 503 asks the client to retry after one second. Of the
+// text, the first kMaxErrorText bytes are sent.
 Response error_response(unsigned status, std::string_view text);
 
 // Shortens absolute paths in quotes to their last part: "cannot read '/srv/a.irpa'" to "cannot read

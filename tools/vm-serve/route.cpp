@@ -125,8 +125,10 @@ bool matches(const Pattern& pattern, const std::vector<std::string>& segments, R
 }  // namespace
 
 Route route_of(std::string_view method, std::string_view target) {
+  const bool is_head = method == "HEAD";
+  const auto refused = [&](unsigned status) { return Route{.status = status, .is_head = is_head}; };
   const auto target_parts = parts_of(target);
-  if (!target_parts || !decoded(target_parts->query)) return {.status = 400};
+  if (!target_parts || !decoded(target_parts->query)) return refused(400);
   std::string_view path = target_parts->path;
   path.remove_prefix(1);
   if (path.ends_with('/')) path.remove_suffix(1);
@@ -137,22 +139,21 @@ Route route_of(std::string_view method, std::string_view target) {
   while (!path.empty()) {
     const size_t end = std::min(path.find('/'), path.size());
     auto segment = decoded(path.substr(0, end));
-    if (!segment) return {.status = 400};
-    if (segments.size() == kMaxSegments) return {.status = 404};
+    if (!segment) return refused(400);
+    if (segments.size() == kMaxSegments) return refused(404);
     segments.push_back(std::move(*segment));
     path.remove_prefix(std::min(end + 1, path.size()));
   }
 
-  Route route;
+  Route route{.is_head = is_head};
   const auto* const pattern =
       std::ranges::find_if(kPatterns, [&](const Pattern& each) { return matches(each, segments, route); });
-  if (pattern == std::end(kPatterns)) return {.status = 404};
+  if (pattern == std::end(kPatterns)) return refused(404);
   route.authority = target_parts->authority;
   route.endpoint = pattern->endpoint;
   const bool posts = pattern->method == Method::posts;
   route.allow = posts ? "POST" : kReading;
-  route.is_head = method == "HEAD";
-  const bool is_allowed = posts ? method == "POST" : method == "GET" || method == "HEAD";
+  const bool is_allowed = posts ? method == "POST" : method == "GET" || is_head;
   if (!is_allowed) route.status = 405;
   return route;
 }

@@ -33,7 +33,7 @@ struct Route {
   std::string version;    // "": the server chooses
   std::string authority;  // of an absolute URI, which replaces Host; else ""
   std::string_view allow;
-  bool is_head = false;  // the response has no body
+  bool is_head = false;  // with any status: the response has no body
 };
 
 // `target` is taken from the request line: a path, with an optional query, which is ignored if well formed,

@@ -103,7 +103,6 @@ void Scheduler::abandon(const std::shared_ptr<Job>& job, Failure why) {
 void Scheduler::add_worker(Model& model, std::unique_ptr<Worker> worker) {
   const std::lock_guard lock(mutex_);
   ++model.schedule.workers;
-  model.metrics().contexts.fetch_add(1, std::memory_order_relaxed);
   model.schedule.idle.push_back(std::move(worker));
 }
 
@@ -227,7 +226,6 @@ void Scheduler::launch(Start start) {
     if (made) {
       held->model->has_contexts = true;
       held->worker = *std::move(made);
-      held->model->metrics().contexts.fetch_add(1, std::memory_order_relaxed);
       return run(std::move(*held));
     }
     const Failure& failure = made.error();
@@ -389,7 +387,6 @@ void Scheduler::give_back(Start& start, bool is_usable) {
     if (start.worker && is_usable) {
       schedule.idle.push_back(std::move(start.worker));
     } else {
-      if (start.worker) start.model->metrics().contexts.fetch_sub(1, std::memory_order_relaxed);
       dropped = std::move(start.worker);
       --schedule.workers;
     }

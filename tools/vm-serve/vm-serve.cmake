@@ -1,7 +1,7 @@
 # Compiled once, for the tool and its tests; for size, as all tools, but for speed what every request passes.
 set(main "${CMAKE_CURRENT_LIST_DIR}/main.cpp")
 set(request_sources ${sources})
-list(FILTER request_sources INCLUDE REGEX "/(access|body|boost_json|connection|decoder|documents|endpoints|grpc_call|infer_json|infer_message|infer_request|inference|job|output|request_head|response|route|scheduler|tensor|tensor_contents|wire).cpp$")
+list(FILTER request_sources INCLUDE REGEX "/(access|body|boost_json|connection|decoder|documents|endpoints|grpc_call|infer_json|infer_message|infer_request|inference|job|output|request_head|response|route|scheduler|sending|tensor|tensor_contents|wire).cpp$")
 list(REMOVE_ITEM sources ${main} ${request_sources})
 add_library(halyard_serve_requests OBJECT ${request_sources})
 add_library(halyard_serve_models OBJECT ${sources})

@@ -39,6 +39,24 @@ TEST(HttpConnection, PagesOfAllowedOriginsMayUseIt) {
   EXPECT_EQ(ask("OPTIONS", "http://localhost").status, 405u);
 }
 
+// The text of an error has no reserved memory, so its size does not depend on what the client sends.
+TEST(HttpConnection, AnErrorQuotesOnlyTheBeginningOfALongName) {
+  Host host;
+  std::string name;
+  for (int i = 0; i < 100000; ++i) name += "\\u0001";  // six bytes of JSON in the answer as well
+  const std::string bodies[] = {
+      fmt::format(R"({{"inputs":[{{"name":"{}","datatype":"FP32","shape":[1],"data":[1]}}]}})", name),
+      fmt::format(R"({{"inputs":[{{"name":"input0","datatype":"{}","shape":[1],"data":[1]}}]}})", name),
+      fmt::format(R"({{"inputs":[],"outputs":[{{"name":"{}"}}]}})", name)};
+  for (const std::string& body : bodies) {
+    const Answer answer = host.ask(request(kInfer, "", body));
+    EXPECT_EQ(answer.status, 400u);
+    EXPECT_NE(answer.body.find("\\u0001"), std::string::npos) << answer.body.substr(0, 200);
+    EXPECT_LT(answer.body.size(), size_t{16} << 10);
+    EXPECT_TRUE(answer.body.ends_with("\"}\n"));
+  }
+}
+
 TEST(HttpConnection, OnlyOtherAddressesTakeAnyName) {
   Host host;
   for (const bool is_loopback : {true, false}) {

@@ -242,17 +242,27 @@ TEST_F(BodyTest, TheTimeLimitGrowsWithTheBytesThatArrive) {
   ASSERT_EQ(deadlines_.size(), 1u);
   const auto first = deadlines_[0];
   EXPECT_GE(first, Clock::now() + kGrace - std::chrono::seconds(5));
-  client_->send(std::string(2 * kMinRate, 'x'));
-  const size_t read_bytes = read(2 * kMinRate, 16 << 10).size();
-  EXPECT_EQ(read_bytes, 2 * kMinRate);
-  const auto granted = deadlines_.back() - first;
-  EXPECT_NEAR(std::chrono::duration<double>(granted).count(), 2.0, 0.01);
+  // Less than the least rate: the bytes have as long as they take at that rate.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  client_->send(std::string(kMinRate / 10, 'x'));
+  EXPECT_EQ(read(kMinRate / 10, 16 << 10).size(), kMinRate / 10);
+  EXPECT_NEAR(std::chrono::duration<double>(deadlines_.back() - first).count(), 0.1, 0.01);
   // Nothing that arrives grants nothing.
   const size_t before = deadlines_.size();
   client_->end();
   is_done_ = false;
   EXPECT_EQ(read(10, 10), "");
   EXPECT_EQ(deadlines_.size(), before);
+}
+
+// More than the least rate: the client must send something in every kGrace.
+TEST_F(BodyTest, ManyBytesGrantNoLongerSilenceThanFew) {
+  start(1000000);
+  client_->send(std::string(10 * kMinRate, 'x'));
+  const auto begin = Clock::now();
+  EXPECT_EQ(read(10 * kMinRate, 16 << 10).size(), 10 * kMinRate);
+  EXPECT_GE(deadlines_.back(), begin + kGrace);
+  EXPECT_LE(deadlines_.back(), Clock::now() + kGrace);
 }
 
 // Bytes that wait in the socket until there are many count before the reader wakes.
@@ -278,6 +288,9 @@ TEST_F(BodyTest, BytesInTheSocketPutTheDeadlineOff) {
   EXPECT_FALSE(has_read);
   EXPECT_GT(deadlines_.back(), deadlines_.front());
   EXPECT_LE(deadlines_.back(), deadlines_.front() + std::chrono::seconds(1));
+  EXPECT_FALSE(body_->puts_off()) << "nothing more has come";
+  client_->send("more");
+  EXPECT_TRUE(testing_support::becomes([&] { return body_->puts_off(); }));
   client_->close();
   context_.restart();
   context_.run_for(std::chrono::milliseconds(200));

@@ -90,6 +90,22 @@ TEST(HttpConnection, HeadIsAnsweredWithTheHeaderAlone) {
   EXPECT_TRUE(head.has(fmt::format("Content-Length: {}", whole.body.size()))) << head.head;
 }
 
+TEST(HttpConnection, ARefusalOfHeadHasNoBodyEither) {
+  Host host;
+  for (const std::string_view target : {"/none", "/%zz", "*", "/a/b/c/d/e/f/g/h/i/j", "/v2/models/none",
+                                        "/v2/models/mul/infer", "/v2/repository/index"}) {
+    Client client = host.connect();
+    client.send(fmt::format("HEAD {} HTTP/1.1\r\nHost: localhost\r\n\r\n", target));
+    const Answer head = client.answer(true);
+    EXPECT_GE(head.status, 400u) << target;
+    EXPECT_FALSE(head.closes()) << target;
+    client.send(kLive);
+    const Answer next = client.answer();
+    EXPECT_EQ(next.status, 200u) << target;
+    EXPECT_EQ(next.body, kLiveBody) << target;
+  }
+}
+
 TEST(HttpConnection, HeadersThatAreNoneAreRefusedAndEndTheConnection) {
   Host host;
   const struct {

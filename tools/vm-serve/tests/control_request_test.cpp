@@ -2,6 +2,9 @@
 #include "control_request.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <string>
 
 namespace halyard::tools::serve {
 namespace {
@@ -18,6 +21,33 @@ TEST(ControlRequest, Index) {
   EXPECT_TRUE(parsed(R"({"ready":true})")->only_ready);
   for (const char* body : {"[]", "1", "{", "\xff", R"({"ready":1})", R"({"ready":null})", "{}{}"})
     EXPECT_FALSE(parsed(body)) << body;
+}
+
+// However deep a body is nested, the stack of the thread suffices.
+TEST(ControlRequest, DeepNestingIsRefused) {
+  const auto nested = [](size_t levels) {
+    return R"({"ready":)" + std::string(levels, '[') + std::string(levels, ']') + "}";
+  };
+  const auto refuse = [](void* body) -> void* {
+    const auto parsed =
+        parse_control_request(Endpoint::repository_index, *static_cast<const std::string*>(body));
+    EXPECT_FALSE(parsed);
+    if (!parsed) *static_cast<std::string*>(body) = parsed.error().text;
+    return nullptr;
+  };
+  for (const size_t levels : {size_t{1}, size_t{50}, (kMaxControlBody - 10) / 2}) {
+    std::string text = nested(levels);
+    ASSERT_LE(text.size(), kMaxControlBody);
+    pthread_attr_t attributes;
+    ASSERT_EQ(::pthread_attr_init(&attributes), 0);
+    ASSERT_EQ(::pthread_attr_setstacksize(&attributes, 512 << 10), 0);
+    pthread_t thread;
+    ASSERT_EQ(::pthread_create(&thread, &attributes, refuse, &text), 0);
+    ASSERT_EQ(::pthread_join(thread, nullptr), 0);
+    ::pthread_attr_destroy(&attributes);
+    EXPECT_NE(text.find("expected"), std::string::npos) << text;
+    EXPECT_LT(text.size(), 200u);
+  }
 }
 
 TEST(ControlRequest, LoadTakesNothingFromTheClient) {

@@ -90,6 +90,23 @@ TEST(InferRequest, MembersInAnyOrderAndUnknownOnes) {
   EXPECT_TRUE(request->outputs[0].is_binary);
 }
 
+// Where a double has no room for every integer, the text of the number may have been another one.
+TEST(InferRequest, IntegersWrittenAsRealsMustBeBelowTwoToThe53) {
+  const auto numbers = [](std::string_view data) {
+    return of_data("INT64", "[1]", fmt::format("[{}]", data));
+  };
+  const ModelSpec spec = model_of(HALYARD_ELEMENT_I64);
+  for (const std::string sign : {"", "-"}) {
+    const auto request = parse_infer_request(numbers(sign + "9007199254740991.0"), spec);
+    ASSERT_TRUE(request) << request.error().text;
+    EXPECT_EQ(elements<int64_t>(request->inputs[0]).front(), (sign.empty() ? 1 : -1) * 9007199254740991);
+    EXPECT_TRUE(parse_infer_request(numbers(sign + "9007199254740993"), spec)) << "not a real";
+    for (const char* const number :
+         {"9007199254740991.6", "9007199254740992.0", "9007199254740993.0", "1e16"})
+      EXPECT_NE(why_not(numbers(sign + number), spec), "accepted") << sign << number;
+  }
+}
+
 TEST(InferRequest, BinaryTensorsAreAnnounced) {
   const auto request = parse_infer_request(
       R"({"parameters": {"binary_data_output": true}, "inputs": [

@@ -58,18 +58,33 @@ TEST(HttpConnection, ALargeBodyOfARefusedRequestIsNotReadAndEndsTheConnection) {
   EXPECT_TRUE(client.is_closed());
 }
 
-TEST(HttpConnection, ARefusedBodyThatBreaksOffOrIsMalformedEndsTheConnection) {
+TEST(HttpConnection, ARefusedBodyThatBreaksOffOrIsMalformedEndsTheConnectionAfterTheAnswer) {
   Host host;
   {
     Client client = host.connect();
     client.send("POST /v2/none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc");
     client.end();
-    EXPECT_TRUE(client.is_closed()) << "nobody waits for the answer";
+    const Answer answer = client.answer();
+    EXPECT_EQ(answer.status, 404u);
+    EXPECT_TRUE(answer.closes());
+    EXPECT_TRUE(client.is_closed());
   }
-  Client client = host.connect();
-  client.send("POST /v2/none HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n" +
-              std::string(kLive));
-  EXPECT_TRUE(client.is_closed());
+  const struct {
+    std::string_view line;
+    unsigned status;
+  } cases[] = {{"POST /v2/none", 404},
+               {"GET /v2", 200},
+               {"POST /v2/models/none/infer", 404},
+               {"POST /v2/models/mul/infer", 400}};
+  for (const auto& [line, status] : cases) {
+    Client client = host.connect();
+    client.send(fmt::format("{} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n{}",
+                            line, kLive));
+    const Answer answer = client.answer();
+    EXPECT_EQ(answer.status, status) << line;
+    EXPECT_TRUE(answer.closes()) << line;
+    EXPECT_TRUE(client.is_closed()) << "what follows is no request: " << line;
+  }
 }
 
 TEST(HttpConnection, ARefusedBodyInChunksAboveTheLimitEndsTheConnection) {
@@ -99,6 +114,19 @@ TEST(HttpConnection, ABodyThatTheClientHoldsBackIsNotAskedForIfTheRequestIsRefus
   const Answer none = other.answer();
   EXPECT_EQ(none.status, 200u);
   EXPECT_EQ(none.interim, 0);
+}
+
+TEST(HttpConnection, ABodyThatTheClientHoldsBackIsNotWaitedForIfItsJsonTextIsEmpty) {
+  Host host;
+  Client client = host.connect();
+  client.send(
+      "POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+      "Inference-Header-Content-Length: 0\r\nContent-Length: 8\r\n\r\n");
+  const Answer answer = client.answer();
+  EXPECT_EQ(answer.status, 400u);
+  EXPECT_EQ(answer.interim, 0);
+  EXPECT_TRUE(answer.closes()) << "whether the body comes is not known";
+  EXPECT_TRUE(client.is_closed());
 }
 
 }  // namespace

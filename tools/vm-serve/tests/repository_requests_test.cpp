@@ -7,9 +7,11 @@ namespace halyard::tools::serve {
 namespace {
 
 using testing_support::Answer;
+using testing_support::becomes;
 using testing_support::chunked;
 using testing_support::Client;
 using testing_support::Host;
+using testing_support::kForever;
 using testing_support::kInfer;
 using testing_support::kLive;
 using testing_support::kLiveBody;
@@ -44,6 +46,59 @@ TEST(HttpConnection, ModelsAreLoadedAndUnloadedWhereClientsMay) {
     client.send(kLive);
     EXPECT_EQ(client.answer().status, body == "{" ? 400u : 200u) << body;
     EXPECT_EQ(client.answer().body, kLiveBody) << body;
+  }
+}
+
+TEST(HttpConnection, ContextsAreCountedAsLongAsTheyExist) {
+  Host host({.has_control = true});
+  const auto ask = [&](std::string_view verb) {
+    return host.ask(request(fmt::format("POST /v2/repository/models/mul/{}", verb), "", "{}")).status;
+  };
+  const auto metrics = host.metrics.of_model("mul", "1");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(host.ask(request(kInfer, "", small_json())).status, 200u);
+    EXPECT_EQ(metrics->contexts.load(), 1);
+    EXPECT_EQ(ask("unload"), 200u);
+    EXPECT_TRUE(becomes([&] { return metrics->contexts.load() == 0; })) << metrics->contexts.load();
+    EXPECT_EQ(ask("load"), 200u);
+  }
+}
+
+// While the loader is busy, the memory of what waits for it is limited.
+TEST(HttpConnection, RequestsThatWaitForTheLoaderAreLimited) {
+  Host host({.limits = {.body = 1 << 20, .connections = 300, .request = kForever, .idle = kForever},
+             .has_control = true});
+  std::atomic<bool> may_go_on = false;
+  host.loader.post([&] { may_go_on.wait(false); });
+  const std::string unload = request("POST /v2/repository/models/mul/unload", "", "{}");
+  constexpr size_t kMost = 256;
+  std::vector<Client> waiting;
+  for (size_t i = 0; i <= kMost; ++i) {
+    waiting.push_back(host.connect());
+    waiting.back().send(unload);
+  }
+  // Names that no model can have do not wait.
+  const std::string name(129, 'n');
+  const std::string load = request(fmt::format("POST /v2/repository/models/{}/load", name), "", "{}");
+  EXPECT_EQ(host.ask(load).status, 404u);
+  // One is more than may wait; which one depends on the order in which the server reads.
+  Client* refused = nullptr;
+  EXPECT_TRUE(becomes([&] {
+    for (Client& each : waiting)
+      if (each.hears(std::chrono::milliseconds(0))) refused = &each;
+    return refused != nullptr;
+  }));
+  if (refused) {
+    const Answer answer = refused->answer();
+    EXPECT_EQ(answer.status, 503u);
+    EXPECT_TRUE(answer.has("Retry-After: 1"));
+  }
+  may_go_on = true;
+  may_go_on.notify_all();
+  for (Client& each : waiting) {
+    if (&each == refused) continue;
+    const unsigned status = each.answer().status;
+    EXPECT_TRUE(status == 200 || status == 404) << status;
   }
 }
 

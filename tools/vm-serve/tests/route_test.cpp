@@ -86,6 +86,14 @@ TEST(Route, Refusals) {
   EXPECT_EQ(route_of("DELETE", "/v2/models/m").allow, "GET, HEAD");
 }
 
+TEST(Route, RefusalsOfHeadHaveNoBodyEither) {
+  for (const char* target :
+       {"/v1", "/a/b/c/d/e/f/g/h/i/j", "*", "/v2?a=%zz", "/v2/models/%zz", "/v2/repository/index"}) {
+    EXPECT_TRUE(route_of("HEAD", target).is_head) << target;
+    EXPECT_FALSE(route_of("GET", target).is_head) << target;
+  }
+}
+
 TEST(Route, Names) {
   EXPECT_TRUE(is_name("bert-base_v1.5"));
   EXPECT_TRUE(is_name("azAZ09"));

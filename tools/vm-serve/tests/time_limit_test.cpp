@@ -1,4 +1,5 @@
 // Time: idle connections, calls that take too long, and queues that are full.
+#include "body.h"
 #include "conversation.h"
 #include "failing_models.h"
 #include "fixtures.h"
@@ -10,6 +11,8 @@ namespace {
 using std::chrono::milliseconds;
 using testing_support::Answer;
 using testing_support::becomes;
+using testing_support::Binary;
+using testing_support::binary_of;
 using testing_support::Client;
 using testing_support::endless_model;
 using testing_support::endless_request;
@@ -95,6 +98,27 @@ TEST(HttpConnection, AQueueThatBecomesFullWhileABodyIsReadRefusesToo) {
   EXPECT_EQ(answer.status, 503u);
   EXPECT_FALSE(answer.closes());
   EXPECT_EQ(metrics->rejected.load(), 1u);
+}
+
+// What a client has sent or received at once does not let it be silent for longer.
+TEST(HttpConnection, AClientThatStallsAfterABurstIsDisconnected) {
+  Host host({.limits = {.body = 32 << 20, .connections = 8, .request = kForever, .idle = kForever}});
+  Client sends = host.connect(), receives = host.connect(true);
+  constexpr size_t kCount = 2 << 20;
+  const Binary binary = binary_of(kCount, true);
+  const std::string text = request(kInfer, binary.headers, binary.text());
+  // At the slowest rate that is allowed, what is transferred takes longer than the test waits.
+  constexpr std::chrono::seconds kLongest(60);
+  constexpr size_t kBurst = (kLongest.count() + 30) * kMinRate;
+  static_assert(kBurst < kCount * sizeof(float));
+  receives.send(text);
+  while (receives.heard().size() < kBurst) ASSERT_TRUE(receives.hears(kPatience));
+  sends.send(std::string_view(text).substr(0, kBurst));
+  const auto end = Clock::now() + kLongest;
+  while (host.metrics.connections.load() > 0 && Clock::now() < end)
+    std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(host.metrics.connections.load(), 0);
+  EXPECT_EQ(host.metrics.request_bytes.load(), 0);
 }
 
 // A wait whose time changes is begun anew, once.
