@@ -124,6 +124,8 @@ void write_streams(const std::filesystem::path& folder) {
         std::string("POST /v2/repository/models/m/load HTTP/1.1\r\nHost: localhost\r\n\r\n") + live,
         std::string("GET / HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n") + live,
         std::string("GET /v2/models/stats HTTP/1.1\r\nHost: localhost\r\n\r\n") + live,
+        std::string("HEAD /none HTTP/1.1\r\nHost: localhost\r\n\r\n") + live,
+        std::string("GET /v2 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n") + live,
         std::string("GET /v2 HTTP/1.0\r\n\r\n"), std::string("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")}) {
     const std::string seed = '\7' + stream;
     write_seed(folder / std::to_string(number++), seed.data(), seed.size());
