@@ -353,16 +353,16 @@ bool Job::is_broken() const {
 void Job::leave() {
   if (!is_ours_) return;
   if (failure_ || exit_status_ != 0 || is_broken() || !end_together()) return leave_broken();
-  for (Channel* channel : process_.channels) channel->close();
+  for (Channel* channel : process_.channels) channel->stop_listening();
   MPI_Finalize();
 }
 
 // Ends without MPI_Finalize, so that the launcher ends the other ranks, which cannot end well any more.
 void Job::leave_broken() {
   const uint64_t until = now() + kNoticesNs;
-  const auto is_idle = [](Channel* channel) { return channel->is_idle(); };
+  const auto has_work = [](const Channel* channel) { return channel->has_work(); };
   Pause pause;
-  while (!std::all_of(process_.channels.begin(), process_.channels.end(), is_idle) && now() < until)
+  while (std::any_of(process_.channels.begin(), process_.channels.end(), has_work) && now() < until)
     pause.rest(advance());
   // Not for MPICH, because its MPI_Abort would call exit() again.
 #ifdef OPEN_MPI
@@ -415,7 +415,7 @@ int Job::at_finalize(MPI_Comm, int, void*, void* self) {
   {
     const std::unique_lock lock = job.lock();
     job.ends_ = true;
-    for (Channel* channel : job.process_.channels) channel->close();
+    for (Channel* channel : job.process_.channels) channel->stop_listening();
   }
   job.wake_.notify_all();
   if (job.thread_.joinable()) job.thread_.join();

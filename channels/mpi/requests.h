@@ -60,6 +60,12 @@ class Requests {
     return std::any_of(what_.begin(), what_.end(), [&](const What& what) { return what.peer == peer; });
   }
 
+  // Whether a message from the rank is being received.
+  bool receives_from(uint32_t peer) const {
+    return std::any_of(what_.begin(), what_.end(),
+                       [&](const What& what) { return what.is_receive && what.peer == peer; });
+  }
+
   // Calls ended(value) for each message that has ended since the last call. Returns their number.
   template <typename Ended>
   int test(Ended ended) {
