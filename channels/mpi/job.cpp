@@ -174,19 +174,23 @@ Failure Job::join(const halyard_host_services_t& services, uint64_t timeout_ns) 
   std::unique_lock lock(mutex_);
   if (!has_tried_) {
     has_tried_ = true;
-    services_ = &services;
     thread_ = std::thread([this] { run(); });
     on_exit(at_exit, this);
   }
-  const auto is_over = [this] { return is_joined_ || failure_; };
+  const auto is_over = [this] { return is_joined_ || failure_ || given_up_; };
   if (timeout_ns == 0) {
     process_.changed.wait(lock, is_over);
   } else if (!process_.changed.wait_for(
                  lock, std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, kMaxNs)), is_over)) {
-    return {HALYARD_DEADLINE_EXCEEDED, "the other processes have not all called MPI_Init within " +
-                                           std::to_string(timeout_ns / 1'000'000) + " ms"};
+    given_up_ = {HALYARD_DEADLINE_EXCEEDED, "the other processes have not all called MPI_Init within " +
+                                                std::to_string(timeout_ns / 1'000'000) + " ms"};
+    process_.changed.notify_all();
   }
-  return failure_;
+  // Once the time limit is over, the process cannot join any more, even if the others come (channel.h).
+  if (given_up_) return given_up_;
+  if (failure_) return failure_;
+  if (!services_) services_ = &services;
+  return {};
 }
 
 void Job::run() {
