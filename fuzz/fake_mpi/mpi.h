@@ -34,7 +34,6 @@ int MPI_Irecv(void* bytes, int count, MPI_Datatype type, int source, int tag, MP
               MPI_Request* request);
 int MPI_Test(MPI_Request* request, int* is_done, MPI_Status* status);
 int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]);
-int MPI_Wait(MPI_Request* request, MPI_Status* status);
 int MPI_Cancel(MPI_Request* request);
 int MPI_Error_string(int error, char* text, int* size);
 int MPI_Comm_size(MPI_Comm comm, int* size);
