@@ -200,7 +200,9 @@ class Program {
   void advance() {
     is_advancing_ = true;
     world_.before_test = [this] {
-      if (tests_left_ != 0 && --tests_left_ == 0) deliver(true);
+      if (tests_left_ == 0) return;
+      --tests_left_;
+      if (tests_left_ == 0) deliver(true);
     };
     for (size_t i = 0; i < process_.channels.size(); ++i)
       if (process_.channels[i]->has_work() || process_.channels[i]->is_open())

@@ -194,8 +194,8 @@ bool Channel::look_at_notices() {
   MPI_Status status;
   if (MPI_Test(&notice_request_, &has_come, &status) != MPI_SUCCESS || !has_come) return false;
   if (is_closed_ && !has_operations()) return true;  // it has been cancelled, or nobody needs it
-  // A channel that this rank has closed had the same number. Its other ranks may still fail. Such a rank keeps
-  // the number, so it is not in this channel.
+  // A channel that this rank has closed had the same number. Its other ranks may still fail. Such a rank
+  // keeps the number, so it is not in this channel.
   if (!is_member(static_cast<uint32_t>(status.MPI_SOURCE))) {
     receive_notice();
     return true;
