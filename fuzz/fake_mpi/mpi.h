@@ -1,5 +1,5 @@
-/* The part of MPI that the channels' provider uses, for the fuzz target `peers`: messages come from where it
- * decides, and nothing is sent anywhere. */
+/* The part of MPI that the channels' provider uses, for the fuzz target `peers`, which decides what messages
+ * arrive, and for channels/tests/network.cpp, which moves them between ranks of one process. */
 #ifndef HALYARD_FUZZ_FAKE_MPI_H_
 #define HALYARD_FUZZ_FAKE_MPI_H_
 
