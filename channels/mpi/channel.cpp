@@ -14,6 +14,12 @@ namespace {
 // The time for which failed collectives wait for bytes that are on their way.
 constexpr uint64_t kDrainNs = 1'000'000'000;
 
+bool is_direct(const Operation& operation) {
+  const halyard_collective_t* const collective = operation.collective();
+  return collective && collective->kind >= HALYARD_COLLECTIVE_SEND &&
+         collective->kind <= HALYARD_COLLECTIVE_SEND_RECV;
+}
+
 }  // namespace
 
 Channel::Channel(Fabric& fabric, std::string label) : fabric_(fabric), label_(std::move(label)) {
@@ -43,13 +49,25 @@ void Channel::set_ranks(std::vector<uint32_t> ranks) {
 
 void Channel::open(uint32_t number) {
   number_ = number;
+  has_split_ = false;
+  has_number_ = true;
   is_open_ = true;
-  if (is_closed_) return close();
-  if (count() == 1) return;
-  incoming_.resize(count());
-  outgoing_.resize(count());
-  notice_ = std::make_unique<Message>();
-  receive_notice();
+  if (count() > 1) {
+    incoming_.resize(count());
+    outgoing_.resize(count());
+    turns_.resize(count());
+    if (broken_) {
+      send_notice(kNotice, broken_);  // the channel has failed before it had a number
+    } else {
+      notice_ = std::make_unique<Message>();
+      receive_notice();
+    }
+  }
+  give_number_back();
+}
+
+bool Channel::is_member(uint32_t fabric_rank) const {
+  return std::find(ranks_.begin(), ranks_.end(), fabric_rank) != ranks_.end();
 }
 
 void Channel::receive_notice() {
@@ -96,10 +114,7 @@ void Channel::check_peers(uint64_t moved_at, uint64_t time) {
 
 void Channel::add(std::unique_ptr<Operation> operation) {
   operation->added = now();
-  const bool is_direct = operation->collective() &&
-                         operation->collective()->kind >= HALYARD_COLLECTIVE_SEND &&
-                         operation->collective()->kind <= HALYARD_COLLECTIVE_SEND_RECV;
-  if (!is_direct) return queue_.push_back(std::move(operation));
+  if (!is_direct(*operation)) return queue_.push_back(std::move(operation));
   direct_.push_back(std::move(operation));
 }
 
@@ -127,12 +142,12 @@ void Channel::end(std::unique_ptr<Operation> operation) {
   if (!operation->is_done()) leftovers_.push_back(std::move(operation));  // its sends may be under way
 }
 
-bool Channel::check_stop(Operation& operation) {
+Failure Channel::stop_of(const Operation& operation) const {
   const halyard_collective_t* const collective = operation.collective();
-  if (!collective) return false;
+  if (!collective) return {};
   uint32_t code = collective->stop ? __atomic_load_n(collective->stop, __ATOMIC_RELAXED) : 0;
   const bool is_late = collective->timeout_ns != 0 && now() - operation.added > collective->timeout_ns;
-  if (code == 0 && !is_late) return false;
+  if (code == 0 && !is_late) return {};
   std::string text = operation.text() + " of " + name();
   if (code == 0) {
     code = HALYARD_DEADLINE_EXCEEDED;
@@ -141,8 +156,26 @@ bool Channel::check_stop(Operation& operation) {
   } else {
     text += " was stopped while it waited";
   }
-  if (const std::string awaited = operation.awaited(); !awaited.empty()) text += " for " + awaited;
-  fail({static_cast<halyard_status_code_t>(code), std::move(text)}, true);
+  return {static_cast<halyard_status_code_t>(code), text + awaited(operation)};
+}
+
+std::string Channel::awaited(const Operation& operation) const {
+  const auto after = [](const char* words, const std::string& what) {
+    return what.empty() ? std::string() : words + what;
+  };
+  if (is_direct(operation) || &operation == queue_.front().get()) return after(" for ", operation.awaited());
+  const Operation& first = *queue_.front();
+  return " behind " + first.text() + after(" which waits for ", first.awaited());
+}
+
+bool Channel::check_stops() {
+  Failure failure;
+  for (const std::unique_ptr<Operation>& operation : queue_)
+    if (!failure) failure = stop_of(*operation);
+  for (const std::unique_ptr<Operation>& operation : direct_)
+    if (!failure) failure = stop_of(*operation);
+  if (!failure) return false;
+  fail(std::move(failure), true);
   return true;
 }
 
@@ -160,6 +193,13 @@ bool Channel::look_at_notices() {
   int has_come = 0;
   MPI_Status status;
   if (MPI_Test(&notice_request_, &has_come, &status) != MPI_SUCCESS || !has_come) return false;
+  if (is_closed_ && !has_operations()) return true;  // it has been cancelled, or nobody needs it
+  // A channel that this rank has closed had the same number. Its other ranks may still fail. Such a rank
+  // keeps the number, so it is not in this channel.
+  if (!is_member(static_cast<uint32_t>(status.MPI_SOURCE))) {
+    receive_notice();
+    return true;
+  }
   const Header& header = notice_->header;
   if (header.version == kVersion && header.kind == kEnd) {
     const uint32_t peer = fabric_.world_ranks[static_cast<size_t>(status.MPI_SOURCE)];
@@ -180,11 +220,21 @@ bool Channel::look_at_notices() {
   return true;
 }
 
+// Whether a rank that may still be running is sending bytes into the memory of the operation.
+bool Channel::may_receive(const Operation& operation) const {
+  for (uint32_t rank = 0; rank < count(); ++rank) {
+    const uint32_t peer = world_rank(rank);
+    if ((peer == kNotInWorld || !process().peers.is_gone(peer)) && operation.receives_from(rank)) return true;
+  }
+  return false;
+}
+
 bool Channel::drain() {
   bool moved = false;
   for (size_t i = 0; i < draining_.size();) {
     Draining& draining = draining_[i];
-    if (draining.operation->left() == Operation::Left::receives && now() < draining.until) {
+    if (draining.operation->left() == Operation::Left::receives &&
+        (now() < draining.until || may_receive(*draining.operation))) {
       ++i;
       continue;
     }
@@ -201,12 +251,7 @@ bool Channel::advance() {
   if (failing_ && !broken_) fail(std::exchange(failing_, {}), true);
   failing_ = {};
   bool moved = drain();
-  if (!is_open_ && !broken_) {
-    for (const std::unique_ptr<Operation>& operation : direct_)
-      if (check_stop(*operation)) return true;
-    if (!queue_.empty() && check_stop(*queue_.front())) return true;
-    return moved;
-  }
+  if (!is_open_ && !broken_) return check_stops() || moved;
   if (is_open_ && count() > 1 && look_at_notices()) moved = true;
   while (!broken_ && !queue_.empty()) {
     Operation& first = *queue_.front();
@@ -225,7 +270,6 @@ bool Channel::advance() {
       end(std::move(ended));
       moved = true;
     } else {
-      check_stop(first);
       break;
     }
   }
@@ -239,16 +283,18 @@ bool Channel::advance() {
       direct_.erase(direct_.begin() + static_cast<ptrdiff_t>(i));
       end(std::move(ended));
       moved = true;
-    } else if (!check_stop(operation)) {
+    } else {
       ++i;
     }
   }
+  if (!broken_ && check_stops()) moved = true;
   if (broken_ && (!queue_.empty() || !direct_.empty())) {  // for operations that were added after the failure
     Failure failure = std::move(broken_);
     broken_ = {};
     fail(std::move(failure), false);
     moved = true;
   }
+  give_number_back();
   return moved;
 }
 
@@ -272,11 +318,23 @@ void Channel::fail(Failure failure, bool tells) {
 
 void Channel::close() {
   is_closed_ = true;
-  if (notice_request_ != MPI_REQUEST_NULL) {
-    MPI_Cancel(&notice_request_);
-    MPI_Wait(&notice_request_, MPI_STATUS_IGNORE);
-  }
-  if (is_open_ && !broken_) fabric_.taken.reset(number_);
+  give_number_back();
+}
+
+void Channel::stop_listening() {
+  if (notice_request_ == MPI_REQUEST_NULL) return;
+  MPI_Cancel(&notice_request_);
+  int has_ended = 0;  // not if a notice is just arriving
+  MPI_Test(&notice_request_, &has_ended, MPI_STATUS_IGNORE);
+}
+
+// A channel that has failed keeps its number, because other ranks may still send it their notices.
+void Channel::give_number_back() {
+  if (!is_closed_ || !has_number_ || has_operations()) return;
+  stop_listening();
+  if (notice_request_ != MPI_REQUEST_NULL) return;
+  has_number_ = false;
+  if (!broken_) fabric_.taken.reset(number_);
 }
 
 }  // namespace halyard::mpi

@@ -68,6 +68,9 @@ class Channel {
   // The ranks of the channel in order, as ranks of the fabric.
   void set_ranks(std::vector<uint32_t> ranks);
   bool has_ranks() const { return !ranks_.empty(); }
+  // A split of the base has a pointer to this channel, until it calls open() or forget_split().
+  void expect_split() { has_split_ = true; }
+  void forget_split() { has_split_ = false; }
   // The ranks have agreed on the channel's number: queued operations begin.
   void open(uint32_t number);
   bool is_open() const { return is_open_; }
@@ -75,7 +78,9 @@ class Channel {
   void add(std::unique_ptr<Operation> operation);
   // No thread waits for the operation any more. The operation may have ended already.
   void forget(const Operation& operation);
-  bool has_work() const { return !queue_.empty() || !direct_.empty() || !draining_.empty() || failing_; }
+  bool has_work() const {
+    return has_operations() || !draining_.empty() || !leftovers_.empty() || !notices_.empty();
+  }
   // Whether Operation::moves_bytes() is true for an operation under way.
   bool moves_bytes() const;
   // Advances all operations as far as possible. Returns whether anything has changed.
@@ -92,16 +97,23 @@ class Channel {
   // other ranks have ended.
   void tell_end();
   void listen() { look_at_notices(); }
+  // Before MPI_Finalize: receives no more notices.
+  void stop_listening();
   bool has_told() const { return notices_.empty(); }  // the messages to others have been sent
   const Failure& broken() const { return broken_; }
-  // Called when the host closes the channel, perhaps before it was open.
+  // Called when the host closes the channel, perhaps before it was open. Operations under way continue, and
+  // then the number becomes free.
   void close();
   bool is_closed() const { return is_closed_; }
-  // Whether it can be destroyed: no operation is under way, and no split is about to open it.
+  // Whether it can be destroyed: no message is under way, and no split is about to open it.
   bool is_idle() const {
-    return (is_open_ || broken_) && !has_work() && notices_.empty() && leftovers_.empty();
+    return (is_open_ || broken_) && !has_split_ && !has_work() && notice_request_ == MPI_REQUEST_NULL;
   }
   uint64_t next_sequence() { return sequence_++; }
+  // Receives from one rank take its first messages in turn.
+  uint64_t draw_turn(uint32_t source) { return turns_[source].drawn++; }
+  bool is_turn(uint32_t source, uint64_t turn) const { return turns_[source].ended == turn; }
+  void end_turn(uint32_t source) { ++turns_[source].ended; }
   // The first messages of the collective under way, from and to each rank.
   std::vector<Message>& incoming() { return incoming_; }
   std::vector<Message>& outgoing() { return outgoing_; }
@@ -120,7 +132,16 @@ class Channel {
   void receive_notice();
   void send_notice(uint32_t kind, const Failure& failure);
   uint32_t world_rank(uint32_t rank) const { return fabric_.world_ranks[ranks_[rank]]; }
-  bool check_stop(Operation& operation);
+  bool is_member(uint32_t fabric_rank) const;
+  bool has_operations() const { return !queue_.empty() || !direct_.empty() || failing_; }
+  void give_number_back();
+  // Why the operation must not wait any longer.
+  Failure stop_of(const Operation& operation) const;
+  // Checks all operations: those whose turn has not come have time limits and stop words too.
+  bool check_stops();
+  // What the operation waits for, for error messages.
+  std::string awaited(const Operation& operation) const;
+  bool may_receive(const Operation& operation) const;
   void end(std::unique_ptr<Operation> operation);
   bool drain();
 
@@ -129,8 +150,10 @@ class Channel {
   std::vector<uint32_t> ranks_;
   uint32_t rank_ = 0;
   uint32_t number_ = 0;
+  bool has_split_ = false;
   bool is_open_ = false;
   bool is_closed_ = false;
+  bool has_number_ = false;
   bool is_started_ = false;  // whether the first operation of the queue has started
   uint64_t sequence_ = 0;
   uint32_t splits_ = 0;
@@ -151,6 +174,11 @@ class Channel {
   std::vector<Notice> notices_;  // being sent
   std::unique_ptr<Message> notice_;
   MPI_Request notice_request_ = MPI_REQUEST_NULL;
+  struct Turns {
+    uint64_t drawn = 0;
+    uint64_t ended = 0;
+  };
+  std::vector<Turns> turns_;  // by source
   std::vector<Message> incoming_;
   std::vector<Message> outgoing_;
   std::unique_ptr<uint8_t[]> scratch_;

@@ -65,6 +65,10 @@ class Collective final : public Operation {
   bool awaits(uint32_t rank) const override {
     return round_.awaits(rank) || moves_.awaits(rank) || (pipeline_ && pipeline_->awaits(rank));
   }
+  bool receives_from(uint32_t rank) const override {
+    return round_.receives_from(rank) || moves_.receives_from(rank) ||
+           (pipeline_ && pipeline_->receives_from(rank));
+  }
   std::string awaited() const override {
     return state_ == State::round ? round_.awaited() : "bytes of other ranks";
   }

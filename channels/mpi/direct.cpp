@@ -26,6 +26,7 @@ class Direct final : public Operation {
     if (given_.source != HALYARD_NO_RANK) {
       incoming_ = std::make_unique<Message>();
       is_awaiting_ = true;
+      turn_ = channel_.draw_turn(given_.source);
       requests_.receive(incoming_.get(), kMessage, given_.source, Tag::direct_header, What::header);
     }
     if (given_.target != HALYARD_NO_RANK) {
@@ -54,15 +55,17 @@ class Direct final : public Operation {
     if (!is_started_) start();
     if (channel_.count() == 1) return advance_alone();
     const int ended = requests_.test([&](What what) {
-      if (what == What::header) take_header();
+      if (what == What::header) has_header_ = true;
       if (what == What::sent_header) is_sending_ = false;
     });
+    const bool takes = is_awaiting_ && has_header_ && channel_.is_turn(given_.source, turn_);
+    if (takes) take_header();
     if (requests_.failure()) {
       fail(requests_.failure());
-    } else if (!failure() && requests_.empty()) {
+    } else if (!failure() && !is_awaiting_ && requests_.empty()) {
       done();
     }
-    return ended > 0;
+    return takes || ended > 0;
   }
 
   void cancel() override { requests_.cancel(); }
@@ -71,6 +74,7 @@ class Direct final : public Operation {
     return is_started_ && size_ > kInline && !is_sending_ && !is_awaiting_;
   }
   bool awaits(uint32_t rank) const override { return requests_.awaits(rank); }
+  bool receives_from(uint32_t rank) const override { return requests_.receives_from(rank); }
   std::string awaited() const override {
     if (is_sending_) return "rank " + std::to_string(given_.target) + " to receive";
     return given_.source == HALYARD_NO_RANK ? "" : "rank " + std::to_string(given_.source) + " to send";
@@ -83,9 +87,12 @@ class Direct final : public Operation {
  private:
   enum class What : uint8_t { header, bytes, sent_header, sent_bytes };
 
+  // First messages are taken in the order of the receives. Otherwise a receive could get the bytes that
+  // belong to the first message of an earlier one.
   void take_header() {
     const Header& header = incoming_->header;
     is_awaiting_ = false;
+    channel_.end_turn(given_.source);
     if (header.version != kVersion || header.element != given_.element ||
         header.element_count != given_.element_count) {
       halyard_collective_t sent = given_;
@@ -126,7 +133,9 @@ class Direct final : public Operation {
   const uint64_t size_;
   bool is_started_ = false;
   bool is_sending_ = false;   // the target has not received the first message
-  bool is_awaiting_ = false;  // the first message of the source has not arrived
+  bool is_awaiting_ = false;  // the first message of the source has not been taken
+  bool has_header_ = false;   // the first message of the source has arrived
+  uint64_t turn_ = 0;         // of this receive, among those from the source
   std::unique_ptr<Message> incoming_;
   std::unique_ptr<Message> outgoing_;
   Requests<What> requests_;

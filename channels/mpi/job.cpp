@@ -174,19 +174,23 @@ Failure Job::join(const halyard_host_services_t& services, uint64_t timeout_ns) 
   std::unique_lock lock(mutex_);
   if (!has_tried_) {
     has_tried_ = true;
-    services_ = &services;
     thread_ = std::thread([this] { run(); });
     on_exit(at_exit, this);
   }
-  const auto is_over = [this] { return is_joined_ || failure_; };
+  const auto is_over = [this] { return is_joined_ || failure_ || given_up_; };
   if (timeout_ns == 0) {
     process_.changed.wait(lock, is_over);
   } else if (!process_.changed.wait_for(
                  lock, std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, kMaxNs)), is_over)) {
-    return {HALYARD_DEADLINE_EXCEEDED, "the other processes have not all called MPI_Init within " +
-                                           std::to_string(timeout_ns / 1'000'000) + " ms"};
+    given_up_ = {HALYARD_DEADLINE_EXCEEDED, "the other processes have not all called MPI_Init within " +
+                                                std::to_string(timeout_ns / 1'000'000) + " ms"};
+    process_.changed.notify_all();
   }
-  return failure_;
+  // Once the time limit is over, the process cannot join any more, even if the others come (channel.h).
+  if (given_up_) return given_up_;
+  if (failure_) return failure_;
+  if (!services_) services_ = &services;
+  return {};
 }
 
 void Job::run() {
@@ -353,16 +357,16 @@ bool Job::is_broken() const {
 void Job::leave() {
   if (!is_ours_) return;
   if (failure_ || exit_status_ != 0 || is_broken() || !end_together()) return leave_broken();
-  for (Channel* channel : process_.channels) channel->close();
+  for (Channel* channel : process_.channels) channel->stop_listening();
   MPI_Finalize();
 }
 
 // Ends without MPI_Finalize, so that the launcher ends the other ranks, which cannot end well any more.
 void Job::leave_broken() {
   const uint64_t until = now() + kNoticesNs;
-  const auto is_idle = [](Channel* channel) { return channel->is_idle(); };
+  const auto has_work = [](const Channel* channel) { return channel->has_work(); };
   Pause pause;
-  while (!std::all_of(process_.channels.begin(), process_.channels.end(), is_idle) && now() < until)
+  while (std::any_of(process_.channels.begin(), process_.channels.end(), has_work) && now() < until)
     pause.rest(advance());
   // Not for MPICH, because its MPI_Abort would call exit() again.
 #ifdef OPEN_MPI
@@ -415,7 +419,7 @@ int Job::at_finalize(MPI_Comm, int, void*, void* self) {
   {
     const std::unique_lock lock = job.lock();
     job.ends_ = true;
-    for (Channel* channel : job.process_.channels) channel->close();
+    for (Channel* channel : job.process_.channels) channel->stop_listening();
   }
   job.wake_.notify_all();
   if (job.thread_.joinable()) job.thread_.join();

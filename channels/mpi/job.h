@@ -66,7 +66,7 @@ class Job {
   static void at_exit(int status, void* job);
   static int at_finalize(MPI_Comm comm, int key, void* attribute, void* job);
 
-  const halyard_host_services_t* services_ = nullptr;
+  const halyard_host_services_t* services_ = nullptr;  // of the first join() that succeeded
   std::mutex mutex_;
   std::mutex next_;               // held by the thread that gets mutex_ next
   std::condition_variable wake_;  // for the job's thread
@@ -74,6 +74,7 @@ class Job {
   bool is_joined_ = false;
   bool has_tried_ = false;
   Failure failure_;
+  Failure given_up_;             // a join() has reached its time limit: this process joins no more
   bool is_ours_ = false;         // this job has initialized MPI
   bool any_thread_ = false;      // any thread may call MPI, one at a time; otherwise only the job's thread
   bool measures_looks_ = false;  // look() measures its computing time next time

@@ -26,6 +26,8 @@ class Operation {
   virtual bool moves_bytes() const = 0;
   // Whether a message to or from this rank of the channel is still under way.
   virtual bool awaits(uint32_t rank) const = 0;
+  // Whether a message from this rank of the channel is still being received.
+  virtual bool receives_from(uint32_t rank) const = 0;
   // The ranks for which the operation waits, for error messages: "rank 1", "ranks 1, 3".
   virtual std::string awaited() const = 0;
   // A description for error messages: "all_reduce sum f32 x 8, number 3".

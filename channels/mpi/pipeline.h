@@ -34,6 +34,7 @@ class Pipeline {
   bool is_done() const;
   const Failure& failure() const { return requests_.failure(); }
   bool awaits(uint32_t rank) const { return requests_.awaits(rank); }
+  bool receives_from(uint32_t rank) const { return requests_.receives_from(rank); }
   void cancel() { requests_.cancel(); }
   Operation::Left left() { return requests_.left(); }
 

@@ -60,6 +60,12 @@ class Requests {
     return std::any_of(what_.begin(), what_.end(), [&](const What& what) { return what.peer == peer; });
   }
 
+  // Whether a message from the rank is being received.
+  bool receives_from(uint32_t peer) const {
+    return std::any_of(what_.begin(), what_.end(),
+                       [&](const What& what) { return what.is_receive && what.peer == peer; });
+  }
+
   // Calls ended(value) for each message that has ended since the last call. Returns their number.
   template <typename Ended>
   int test(Ended ended) {
@@ -70,6 +76,7 @@ class Requests {
                                    indices_.data(), MPI_STATUSES_IGNORE);
     if (error != MPI_SUCCESS) {
       failure_ = {HALYARD_UNAVAILABLE, error_text("MPI_Testsome", error)};
+      remove_ended();
       return 1;
     }
     if (count == MPI_UNDEFINED || count == 0) return 0;
@@ -78,10 +85,7 @@ class Requests {
     for (int i = 0; i < count; ++i) {
       const auto index = static_cast<size_t>(indices_[static_cast<size_t>(i)]);
       ended_.push_back(what_[index].value);
-      requests_[index] = requests_.back();
-      what_[index] = what_.back();
-      requests_.pop_back();
-      what_.pop_back();
+      remove(index);
     }
     // Roughly in the order in which they began.
     std::reverse(ended_.begin(), ended_.end());
@@ -111,6 +115,21 @@ class Requests {
     uint32_t peer;
     bool is_receive;
   };
+
+  void remove(size_t index) {
+    requests_[index] = requests_.back();
+    what_[index] = what_.back();
+    requests_.pop_back();
+    what_.pop_back();
+  }
+  // After an error of MPI_Testsome, which may have ended some requests. A request whose own test fails has
+  // ended as well.
+  void remove_ended() {
+    for (size_t i = requests_.size(); i-- > 0;) {
+      int has_ended = 0;
+      if (MPI_Test(&requests_[i], &has_ended, MPI_STATUS_IGNORE) != MPI_SUCCESS || has_ended) remove(i);
+    }
+  }
 
   template <typename Begin>
   void each(uint64_t size, uint32_t peer, Begin begin, Value value, bool is_receive, const char* function) {

@@ -35,6 +35,7 @@ class Split final : public Operation {
     own_.color = color;
     own_.key = key;
     opens_.copy(own_.opens, kLabel - 1);
+    if (child_) child_->expect_split();
   }
 
   void start() override {
@@ -64,11 +65,17 @@ class Split final : public Operation {
   Left left() override { return round_.left(); }
   bool moves_bytes() const override { return false; }
   bool awaits(uint32_t rank) const override { return round_.awaits(rank); }
+  bool receives_from(uint32_t rank) const override { return round_.receives_from(rank); }
   std::string awaited() const override { return round_.awaited(); }
   std::string text() const override { return opens_.empty() ? "a split" : "the opening of '" + opens_ + "'"; }
   void broken(const Failure& failure) override {
-    give_number_back();
     if (child_) child_->fail(failure, false);
+    if (agrees_) {
+      // Other ranks may have all votes, and open the channel. They learn of the failure from it.
+      open_child();
+    } else if (child_) {
+      child_->forget_split();
+    }
     channel_.process().changed.notify_all();
   }
 

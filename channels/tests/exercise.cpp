@@ -9,7 +9,12 @@
 //   exercise mpi dies-first           rank 1 kills itself before the first collective
 //   exercise mpi ends                 rank 1 ends its program after the first collective
 //   exercise mpi fails                rank 1 reports a failure
+//   exercise mpi fails-early          rank 1 reports a failure before the other ranks have opened the channel
+//   exercise mpi fails-at-length      rank 1 reports a failure with a long text
+//   exercise mpi behind               rank 1 never arrives at a split before the second collective
 //   exercise mpi unreceived           rank 0 sends, and no rank receives
+//   exercise mpi closes               closes channels whose splits are under way, and opens others
+//   exercise mpi rejoins              rank 1 arrives after the others have given up, and they try again
 //   exercise mpi waits-WHERE          rank 1 is 2 s late: start, middle (second collective), end; the
 //                                     others print the computing time of their process
 #include <signal.h>
@@ -47,6 +52,7 @@ using hal::ChannelProvider;
 using hal::Place;
 
 constexpr std::chrono::seconds kLate(2);
+constexpr std::chrono::seconds kForever(60);  // the other rank ends the job before
 
 [[noreturn]] void give_up(const Status& status) {
   std::fprintf(stderr, "exercise: %s\n", status.text().c_str());
@@ -385,6 +391,27 @@ std::string exercise(const Ref<ChannelProvider>& provider, const Ref<hal::Device
   return text;
 }
 
+// A channel that is closed while splits wait in it keeps its number.
+void close_bases(const Ref<ChannelProvider>& provider, Channel& all) {
+  for (uint32_t round = 0; round < 20; ++round) {
+    const Place place = must(all.place(nullptr));
+    Ref<Channel> base = must(all.split(0, static_cast<int32_t>(place.rank)));
+    must(base->place(nullptr));
+    Hash hash;
+    const halyard_collective_t sum =
+        Exercise::make(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM, HALYARD_COLLECTIVE_FLOAT_32, 8);
+    Exercise{all, place, hash}.run(sum);
+    for (int splits = 0; splits < 4; ++splits) must(base->split(-1, 0));
+    base = nullptr;
+    Channel::Options options;
+    const std::string group = fmt::format("round {}", round);
+    options.group = group;
+    const Ref<Channel> other = must(Channel::open(provider, options));
+    Exercise exercise{*other, must(other->place(nullptr)), hash};
+    for (int i = 0; i < 4; ++i) exercise.run(sum);
+  }
+}
+
 // The computing time of all threads of this process.
 double computing_seconds() {
   timespec time = {};
@@ -404,12 +431,39 @@ int go_wrong(const Ref<ChannelProvider>& provider, const std::string& how) {
     ::signal(SIGTERM, SIG_IGN);  // so that the launcher does not end the process before it can print
   if (is_one && how == "dies-first") ::kill(::getpid(), SIGKILL);
   exercise.run(first);
+  if (how == "closes") {
+    close_bases(provider, *all);
+    return 0;
+  }
+  if (how == "fails-early") {
+    if (!is_one) std::this_thread::sleep_for(kLate);
+    Channel::Options options;
+    options.group = "another";
+    const Ref<Channel> another = must(Channel::open(provider, options));
+    if (is_one) {
+      another->fail({Code::DATA_LOSS, "its input is gone"});
+      std::this_thread::sleep_for(kForever);
+      return 0;
+    }
+    Exercise{*another, place, hash}.run(first);
+    return 0;
+  }
   std::printf("rank %u: in the middle\n", place.rank);
   std::fflush(stdout);
   if (is_one) {
     if (how == "dies") ::kill(::getpid(), SIGKILL);
     if (how == "ends") return 0;
     if (how == "fails") all->fail({Code::DATA_LOSS, "its input is gone"});
+    if (how == "fails-at-length") {
+      std::this_thread::sleep_for(kLate);
+      all->fail({Code::DATA_LOSS, "its input is gone" + std::string(12'000, '.')});
+      std::this_thread::sleep_for(kForever);
+      return 0;
+    }
+    if (how == "behind") {
+      std::this_thread::sleep_for(kForever);
+      return 0;
+    }
     if (how == "late" || how == "unreceived") {
       std::this_thread::sleep_for(std::chrono::seconds(3));
       return 0;
@@ -422,10 +476,28 @@ int go_wrong(const Ref<ChannelProvider>& provider, const std::string& how) {
     second = Exercise::make(HALYARD_COLLECTIVE_SEND, 0, HALYARD_COLLECTIVE_FLOAT_32, 3);
     second.target = 1;
   }
-  if (how == "late" || how == "unreceived") second.timeout_ns = 500'000'000;
+  if (how == "behind") must(all->split(0, 0));
+  if (how == "late" || how == "behind" || how == "unreceived") second.timeout_ns = 500'000'000;
   exercise.run(second);
   if (is_one && how == "waits-end") std::this_thread::sleep_for(kLate);
   return 0;
+}
+
+// A process that has given up cannot join the job any more, even if the others have come.
+int join_again() {
+  const hal::Launch launch = hal::detect_launch();
+  if (launch.rank == 1) {
+    std::this_thread::sleep_for(kLate);
+    must(hal::find_provider(launch));
+    std::this_thread::sleep_for(kForever);
+    return 0;
+  }
+  const auto first = hal::find_provider(launch, 300'000'000);
+  std::fprintf(stderr, "first: %s\n", first ? "ok" : first.error().text().c_str());
+  std::this_thread::sleep_for(2 * kLate);
+  const auto second = hal::find_provider(launch);
+  std::fprintf(stderr, "second: %s\n", second ? "ok" : second.error().text().c_str());
+  return first || second ? 0 : 1;
 }
 
 // Called last in the process: prints its computing time.
@@ -473,6 +545,7 @@ int main(int argc, char** argv) {
   const std::string mode = words.size() == 2 ? words[1] : "";
   if (mode.starts_with("waits-")) std::atexit(print_computing);
   if (mode == "waits-start" && hal::detect_launch().rank == 1) std::this_thread::sleep_for(kLate);
+  if (mode == "rejoins") return join_again();
   const Ref<ChannelProvider> provider = must(hal::find_provider(hal::detect_launch()));
   if (!mode.empty()) return go_wrong(provider, mode);
   const uint32_t rank = must(provider->world()).rank;

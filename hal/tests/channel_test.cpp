@@ -23,7 +23,7 @@ class Completions {
  public:
   // Submits a sum of one number at the channel's next turn.
   void submit(Channel& channel, const int32_t* send, int32_t* receive, uint64_t timeout_ns = 0,
-              uint32_t kind = HALYARD_COLLECTIVE_ALL_REDUCE) {
+              uint32_t kind = HALYARD_COLLECTIVE_ALL_REDUCE, const uint32_t* stop = nullptr) {
     halyard_collective_t collective = {};
     collective.struct_size = sizeof collective;
     collective.kind = kind;
@@ -34,6 +34,7 @@ class Completions {
     collective.send = send;
     collective.receive = receive;
     collective.timeout_ns = timeout_ns;
+    collective.stop = stop;
     collective.user = this;
     collective.completed = [](void* user, halyard_status_t status) {
       static_cast<Completions*>(user)->add(Status::adopt(status));
@@ -69,6 +70,50 @@ std::vector<Ref<Channel>> open_all(const Ref<LocalWorld>& world, uint32_t count)
   std::vector<Ref<Channel>> channels;
   for (uint32_t rank = 0; rank < count; ++rank) channels.push_back(*Channel::open(world->provider(rank), {}));
   return channels;
+}
+
+void expect_failure(const std::vector<Status>& found, Code code, std::string_view text) {
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code(), code);
+  EXPECT_NE(found[0].text().find(text), std::string::npos) << found[0].text();
+}
+
+TEST(Channels, AFailureBeforeTheOtherRanksHaveSplitIsTold) {
+  const std::vector<Ref<Channel>> channels = open_all(LocalWorld::create(2), 2);
+  const int32_t sent = 5;
+  int32_t received[] = {0, 0};
+  Completions completions[2];
+  const Ref<Channel> first = *channels[0]->split(0, 0);
+  completions[0].submit(*first, &sent, &received[0]);
+  EXPECT_TRUE(completions[0].now().empty());
+  first->fail({Code::DATA_LOSS, "the input is gone"});
+  expect_failure(completions[0].now(), Code::DATA_LOSS, "the input is gone");
+  EXPECT_FALSE(first->place(nullptr));
+  const Ref<Channel> second = *channels[1]->split(0, 0);
+  completions[1].submit(*second, &sent, &received[1]);
+  expect_failure(completions[1].now(), Code::DATA_LOSS,
+                 "rank 0 of channel 'default.0' has failed: the input is gone");
+}
+
+TEST(Channels, StopsAndTimeLimitsHoldBeforeTheOtherRanksHaveSplit) {
+  const int32_t sent = 5;
+  for (const bool stops : {false, true}) {
+    const std::vector<Ref<Channel>> channels = open_all(LocalWorld::create(2), 2);
+    int32_t received[] = {0, 0};
+    uint32_t stop = 0;
+    Completions completions[2];
+    const Ref<Channel> first = *channels[0]->split(0, 0);
+    completions[0].submit(*first, &sent, &received[0], stops ? 0 : 1'000'000, HALYARD_COLLECTIVE_ALL_REDUCE,
+                          &stop);
+    if (stops) __atomic_store_n(&stop, static_cast<uint32_t>(Code::CANCELLED), __ATOMIC_RELAXED);
+    const Code code = stops ? Code::CANCELLED : Code::DEADLINE_EXCEEDED;
+    expect_failure(completions[0].wait_for(1), code,
+                   stops ? "was stopped while it waited for the other ranks of the split"
+                         : "waited longer than its time limit of 1 ms for the other ranks of the split");
+    const Ref<Channel> second = *channels[1]->split(0, 0);
+    completions[1].submit(*second, &sent, &received[1]);
+    expect_failure(completions[1].now(), code, "rank 0 of channel 'default.0' has failed");
+  }
 }
 
 // Rank 0 splits, splits the part again and submits a sum there, before rank 1 has come at all.
@@ -108,7 +153,6 @@ TEST(Channels, AFailureReachesTheWorkOnSplits) {
   ASSERT_VALUE(part->split(-1, 0));
   completions.submit(*part, &sent, &received);
   completions.submit(*part_of_part, &sent, &received);
-  part->fail({Code::DATA_LOSS, "has no effect, because its ranks are not known"});
   EXPECT_TRUE(completions.now().empty());
   channels[1] = nullptr;  // closes the channel, for whose split rank 0 waits
   for (const Status& status : completions.wait_for(2))

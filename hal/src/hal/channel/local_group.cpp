@@ -91,6 +91,20 @@ std::string text_of(const LocalPart& part) {
 
 }  // namespace
 
+Status stop_of(const halyard_collective_t& collective, uint64_t came, std::string_view where,
+               std::string_view awaited) {
+  Code code = stop_code(collective.stop);
+  const bool is_late = collective.timeout_ns != 0 && Tracer::now() - came > collective.timeout_ns;
+  if (code == Code::OK && !is_late) return {};
+  std::string why = "was stopped while it waited";
+  if (code == Code::OK) {
+    code = Code::DEADLINE_EXCEEDED;
+    why = fmt::format("waited longer than its time limit of {} ms", collective.timeout_ns / 1'000'000);
+  }
+  return {code, fmt::format("{}, number {} of {}, {} for {}", channel::text_of(collective), collective.number,
+                            where, why, awaited)};
+}
+
 void LocalOutcome::carry_out() {
   for (const LocalRound& round : rounds) {
     carry_out_round(round.parts);
@@ -165,7 +179,7 @@ void LocalGroup::add(uint32_t rank, LocalPart part, LocalOutcome& outcome) {
   }
   LocalRound& round = rounds_[number - rounds_.front().number];
   part.has_come = true;
-  part.came = Tracer::now();
+  if (part.came == 0) part.came = Tracer::now();
   const auto other = std::ranges::find_if(round.parts, &LocalPart::has_come);
   const bool agrees = other == round.parts.end() || agree(*other, part);
   const auto other_rank = other - round.parts.begin();
@@ -209,6 +223,10 @@ void LocalGroup::resolve(const LocalRound& round, LocalOutcome& outcome) {
       child.rank = i;
       group->join(i);
       outcome.resolved.push_back(round.parts[ranks[i]].child);
+      if (child.broken)
+        group->fail({child.broken.code(), fmt::format("rank {} of channel '{}' has failed: {}", i,
+                                                      group->label(), child.broken.message())},
+                    outcome);
     }
   }
 }
@@ -248,16 +266,18 @@ void LocalGroup::match(uint32_t source, uint32_t target, Half half, LocalOutcome
   outcome.copies.push_back({from.send, to.receive, block_size(from), send.transfer, receive.transfer});
 }
 
-void LocalGroup::submit(uint32_t rank, const halyard_collective_t& collective, LocalOutcome& outcome) {
+void LocalGroup::submit(uint32_t rank, const halyard_collective_t& collective, LocalOutcome& outcome,
+                        uint64_t came) {
   if (broken_) return outcome.completions.push_back({collective, broken_});
   if (!channel::is_point_to_point(collective.kind)) {
     LocalPart part;
     part.collective = collective;
+    part.came = came;
     return add(rank, part, outcome);
   }
   const auto transfer = std::make_shared<LocalTransfer>();
   transfer->collective = collective;
-  transfer->came = Tracer::now();
+  transfer->came = came != 0 ? came : Tracer::now();
   const bool sends = collective.target != HALYARD_NO_RANK;
   const bool receives = collective.source != HALYARD_NO_RANK;
   transfer->parts = 1u + sends + receives;
@@ -274,20 +294,12 @@ void LocalGroup::submit(uint32_t rank, const halyard_collective_t& collective, L
 
 bool LocalGroup::check_stops(LocalOutcome& outcome) {
   bool waits = false;
-  const uint64_t now = Tracer::now();
+  const std::string name = fmt::format("channel '{}'", label_);
   const auto check = [&](const halyard_collective_t& collective, uint64_t came, const std::string& awaited) {
     waits = waits || collective.stop || collective.timeout_ns != 0;
-    Code code = stop_code(collective.stop);
-    const bool is_late = collective.timeout_ns != 0 && now - came > collective.timeout_ns;
-    if (code == Code::OK && !is_late) return false;
-    std::string why = "was stopped while it waited";
-    if (code == Code::OK) {
-      code = Code::DEADLINE_EXCEEDED;
-      why = fmt::format("waited longer than its time limit of {} ms", collective.timeout_ns / 1'000'000);
-    }
-    fail({code, fmt::format("{}, number {} of channel '{}', {} for rank {}", channel::text_of(collective),
-                            collective.number, label_, why, awaited)},
-         outcome);
+    Status stop = stop_of(collective, came, name, "rank " + awaited);
+    if (stop.ok()) return false;
+    fail(std::move(stop), outcome);
     return true;
   };
   for (const LocalRound& round : rounds_)

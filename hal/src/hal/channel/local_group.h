@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -86,7 +87,9 @@ class LocalGroup {
   void join(uint32_t rank) { members_[rank].is_here = true; }
   // The rank has closed the channel: collectives that wait for the rank, now or later, fail.
   void leave(uint32_t rank, LocalOutcome& outcome);
-  void submit(uint32_t rank, const halyard_collective_t& collective, LocalOutcome& outcome);
+  // `came`: when the collective was submitted, if it has waited for the group; otherwise 0.
+  void submit(uint32_t rank, const halyard_collective_t& collective, LocalOutcome& outcome,
+              uint64_t came = 0);
   void split(uint32_t rank, LocalPart part, LocalOutcome& outcome);
   // Fails all pending and all later collectives.
   void fail(Status status, LocalOutcome& outcome);
@@ -117,11 +120,16 @@ class LocalGroup {
   Status broken_;
 };
 
+// Why a collective that came at a time must not wait any longer: its stop word or its time limit. Otherwise
+// ok. `where` and `awaited` are for the message: "channel 'default'", "rank 1".
+Status stop_of(const halyard_collective_t& collective, uint64_t came, std::string_view where,
+               std::string_view awaited);
+
 // One rank's membership of a group. The group is known when all ranks have submitted the split.
 struct LocalMember {
   std::shared_ptr<LocalGroup> group;
   uint32_t rank = 0;
-  Status broken;                  // why the split that creates the group failed
+  Status broken;                  // why the split that creates the group, or this rank before, failed
   std::vector<LocalPart> queued;  // parts submitted before the group was known
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/c_boundary.h"
+#include "base/tracer.h"
 #include "base/work_scope.h"
 #include "hal/channel/local_group.h"
 
@@ -41,7 +42,8 @@ struct LocalWorld::State {
   // A rank's n-th opening of a key joins the n-th group of the key.
   std::map<Key, std::vector<std::weak_ptr<LocalGroup>>> groups;
   std::map<std::pair<Key, uint32_t>, size_t> openings;
-  std::list<std::weak_ptr<LocalGroup>> watched;  // groups with stop words or time limits
+  std::list<std::weak_ptr<LocalGroup>> watched;         // groups with stop words or time limits
+  std::list<std::weak_ptr<LocalMember>> watched_early;  // members whose queued parts have some
   std::thread watcher;
   bool ends = false;
   bool is_left_to_watcher = false;  // which then destroys this object
@@ -54,7 +56,7 @@ struct LocalWorld::State {
       LocalMember& member = *resolved;
       for (const LocalPart& part : std::exchange(member.queued, {})) {
         if (member.group) {
-          add(member, part, outcome);
+          add(resolved, part, outcome);
         } else if (!part.is_split) {
           outcome.completions.push_back({part.collective, member.broken});
         } else if (part.child) {
@@ -66,11 +68,12 @@ struct LocalWorld::State {
     changed.notify_all();
   }
 
-  void add(LocalMember& member, const LocalPart& part, LocalOutcome& outcome) {
-    if (!member.group && !member.broken) return member.queued.push_back(part);
+  void add(const std::shared_ptr<LocalMember>& shared, const LocalPart& part, LocalOutcome& outcome) {
+    LocalMember& member = *shared;
+    if (!member.group && !member.broken) return enqueue(shared, part);
     if (!part.is_split) {
       if (member.broken) return outcome.completions.push_back({part.collective, member.broken});
-      return watch(member, part, outcome);
+      return submit(member, part, outcome);
     }
     if (const Status& broken = member.broken ? member.broken : member.group->broken()) {
       if (part.child) {
@@ -82,12 +85,26 @@ struct LocalWorld::State {
     member.group->split(member.rank, part, outcome);
   }
 
-  void watch(LocalMember& member, const LocalPart& part, LocalOutcome& outcome) {
-    member.group->submit(member.rank, part.collective, outcome);
-    if (!part.collective.stop && part.collective.timeout_ns == 0) return;
-    for (const auto& known : watched)
-      if (known.lock() == member.group) return;
-    watched.push_back(member.group);
+  static bool may_stop(const LocalPart& part) {
+    return !part.is_split && (part.collective.stop || part.collective.timeout_ns != 0);
+  }
+
+  void enqueue(const std::shared_ptr<LocalMember>& member, const LocalPart& part) {
+    member->queued.push_back(part);
+    member->queued.back().came = Tracer::now();
+    if (may_stop(part)) watch(watched_early, member);
+  }
+
+  void submit(LocalMember& member, const LocalPart& part, LocalOutcome& outcome) {
+    member.group->submit(member.rank, part.collective, outcome, part.came);
+    if (may_stop(part)) watch(watched, member.group);
+  }
+
+  template <typename T>
+  void watch(std::list<std::weak_ptr<T>>& all, const std::shared_ptr<T>& added) {
+    for (const auto& known : all)
+      if (known.lock() == added) return;
+    all.push_back(added);
     if (!watcher.joinable())
       watcher = std::thread([this] {
         look();
@@ -95,11 +112,32 @@ struct LocalWorld::State {
       });
   }
 
+  // Fails a member whose group is not known. The group fails when it is known.
+  static void fail_early(const std::shared_ptr<LocalMember>& member, Status status, LocalOutcome& outcome) {
+    if (member->group || member->broken) return;
+    member->broken = std::move(status);
+    outcome.resolved.push_back(member);
+  }
+
+  // Whether the member's group is not known, and its queued parts may wait for it.
+  static bool is_waiting(const std::shared_ptr<LocalMember>& member, LocalOutcome& outcome) {
+    if (member->group || member->broken) return false;
+    for (const LocalPart& part : member->queued) {
+      if (!may_stop(part)) continue;
+      Status stop = stop_of(part.collective, part.came, "a channel that a split creates",
+                            "the other ranks of the split");
+      if (stop.ok()) continue;
+      fail_early(member, std::move(stop), outcome);
+      return false;
+    }
+    return true;
+  }
+
   // Polls, because stop words change without a call.
   void look() {
     std::unique_lock lock(mutex);
     while (!ends) {
-      if (watched.empty()) {
+      if (watched.empty() && watched_early.empty()) {
         changed.wait(lock);
         continue;
       }
@@ -108,6 +146,10 @@ struct LocalWorld::State {
       watched.remove_if([&](const std::weak_ptr<LocalGroup>& known) {
         const std::shared_ptr<LocalGroup> group = known.lock();
         return !group || !group->check_stops(outcome);
+      });
+      watched_early.remove_if([&](const std::weak_ptr<LocalMember>& known) {
+        const std::shared_ptr<LocalMember> member = known.lock();
+        return !member || !is_waiting(member, outcome);
       });
       if (outcome.is_empty()) continue;
       begin_queued(outcome);
@@ -224,7 +266,7 @@ halyard_status_t channel_split(halyard_provider_channel_t handle, int32_t color,
       child->world = base.world;
       part.child = child->shared;
     }
-    base.world->add(base.member, part, outcome);
+    base.world->add(base.shared, part, outcome);
     *out = reinterpret_cast<halyard_provider_channel_t>(child.release());
     return {};
   });
@@ -262,7 +304,7 @@ halyard_status_t submit(halyard_provider_channel_t handle, const halyard_collect
   return changing(*end.world, [&](LocalOutcome& outcome) -> Result<> {
     LocalPart part;
     part.collective = *collective;
-    end.world->add(end.member, part, outcome);
+    end.world->add(end.shared, part, outcome);
     return {};
   });
 }
@@ -272,7 +314,10 @@ void channel_fail(halyard_provider_channel_t handle, halyard_status_t handed) no
   End& end = end_of(handle);
   Status ignored = Status::adopt(changing(*end.world, [&](LocalOutcome& outcome) -> Result<> {
     LocalGroup* const group = end.member.group.get();
-    if (!group) return {};
+    if (!group) {
+      State::fail_early(end.shared, std::move(status), outcome);
+      return {};
+    }
     group->fail({status.code(), fmt::format("rank {} of channel '{}' has failed: {}", end.member.rank,
                                             group->label(), status.message())},
                 outcome);
