@@ -592,6 +592,98 @@ def check_arena(checks, folder):
     checks.check("only known zeros are left as they are", None if "arena_was_zero && s->untouched" in source else "the text has changed")
 
 
+# Gives a tensor of %i20:21 elements, each the number %i0, where %i14:15 is the dimension of the argument.
+SIZED = """vm.module @sized
+vm.dependency @hal_inline 0
+vm.import @hal_inline.buffer.allocate cconv "0iI_rr"
+vm.import @hal_inline.buffer.storage cconv "0r_r"
+vm.import @hal_inline.buffer_view.create cconv "0rIIiiCID_r"
+vm.import @hal_inline.buffer_view.assert cconv "0rriiCID_v"
+vm.import @hal_inline.buffer_view.buffer cconv "0r_r"
+vm.import @hal_inline.buffer_view.dim cconv "0ri_I"
+vm.rodata[0] = "input0"
+vm.global.i32 mutable @g
+vm.export @f
+vm.func @f(%r0: !hal.buffer_view, %i0: i32) -> (!hal.buffer_view) {
+  %i1 = vm.const.i32 1
+  %i2 = vm.const.i32 0x10000020
+  %i8:9 = vm.const.i64.zero
+  %i10 = vm.const.i32 64
+  %i11 = vm.const.i32.zero
+  %i12:13 = vm.const.i64 4
+  %i14:15 = vm.call @hal_inline.buffer_view.dim(%r0, %i11)
+  %r2 = vm.const.ref.rodata 0
+  vm.call.variadic @hal_inline.buffer_view.assert segments[65535, 65535, 65535, 65535, 1](%r0, %r2, %i2, %i1, %i14:15)
+  %r1 = vm.call @hal_inline.buffer_view.buffer(%r0)
+  %r3 = vm.call @hal_inline.buffer.storage(%r1)
+@SIZE@  %i22:23 = vm.mul.i64 %i20:21, %i12:13
+  %r4, %r5 = vm.call @hal_inline.buffer.allocate(%i10, %i22:23)
+  vm.buffer.fill.i32 %r5, %i8:9, %i20:21, %i0
+  %r6 = vm.call.variadic @hal_inline.buffer_view.create segments[65535, 65535, 65535, 65535, 65535, 1](%r4, %i8:9, %i22:23, %i2, %i1, %i20:21)
+  vm.return %R6
+}
+"""
+# What the size depends on: the text, and whether it depends on dimensions alone.
+SIZES = {"a dimension": ("  %i20:21 = vm.mul.i64 %i14:15, %i12:13\n  %i20:21 = vm.add.i64 %i20:21, %i14:15\n", True),
+         "a division by a constant": ("  %i20:21 = vm.div.i64.u %i14:15, %i12:13\n", True),
+         "a division by a dimension": ("  %i20:21 = vm.div.i64.u %i12:13, %i14:15\n", False),
+         "a number": ("  %i20:21 = vm.ext.i32.i64.u %i0\n", False),
+         "a global": ("  %i18 = vm.global.load.i32 @g\n  %i18 = vm.add.i32 %i18, %i1\n  %i20:21 = vm.ext.i32.i64.u %i18\n", False),
+         "data": ("  %i18 = vm.buffer.load.i32 %r3, %i8:9\n  %i20:21 = vm.ext.i32.i64.u %i18\n", False),
+         "a branch": ("  %i16:17 = vm.const.i64 6\n  %i18 = vm.cmp.lt.i64.s %i14:15, %i16:17\n"
+                      "  vm.cond_br %i18, ^bb1(%i16 -> %i20, %i17 -> %i21), ^bb2(%i14 -> %i20, %i15 -> %i21)\n^bb1:\n  vm.br ^bb2\n^bb2:\n", False)}
+SIZED_CALLER = """#include "@.h"
+#include <stdio.h>
+int main(void) {
+  static @_state s;
+  static unsigned char arena[4096];
+  const int32_t in[7] = {0};
+  const int32_t* out = NULL;
+  size_t shape[1];
+  for (size_t n = 0; n <= 7; n += 7) {
+    const size_t bytes = @_f_arena_size(n);
+    @_init(&s, arena, bytes);
+    int status = @_f(&s, in, n, 5, &out, shape);
+    printf("%d %zu ", status, shape[0]);
+    if (bytes == 0) continue;
+    @_init(&s, arena, bytes - 16);
+    status = @_f(&s, in, n, 5, &out, shape);
+    printf("%d ", status);
+  }
+  printf("%d\\n", @_f_arena_size((size_t)INT32_MAX + 1) == SIZE_MAX);
+  return 0;
+}
+"""
+
+
+def check_arena_sizes(checks, folder):
+    """The header has a function that gives the bytes of the arena if they depend on dimensions alone."""
+    for number, (size, (text, is_known)) in enumerate(SIZES.items()):
+        name = f"sized{number}"
+        module = os.path.join(folder, name + ".vmasm")
+        vmrun.write(module, SIZED.replace("@SIZE@", text))
+        program = Program(folder, name, module)
+        if program.done.returncode != 0:
+            checks.check(f"the arena depends on {size}", "refused", program.done)
+            continue
+        has_function = f"{name}_f_arena_size(size_t a0_d0);" in vmrun.read_text(os.path.join(folder, name + ".h"))
+        checks.check(f"the arena depends on {size}", None if has_function == is_known else f"a function is there: {has_function}", program.done)
+        for compiler in COMPILERS:
+            wrong = program.compile(compiler, "-O1")
+            checks.check(f"the arena depends on {size}: {compiler}", wrong)
+            if wrong is None:
+                compare(checks, program, [["f", "2xi32=3", "4"], ["f", "7xi32=3", "5"], ["f", "0xi32=", "1"]])
+        if not has_function or not is_known:
+            continue
+        vmrun.write(os.path.join(folder, "caller.c"), SIZED_CALLER.replace("@", name))
+        done = subprocess.run([COMPILERS[0], *STRICT, "-fsanitize=address,undefined", "-o", "caller", "caller.c", name + ".c", "-lm"], cwd=folder,
+                              capture_output=True, text=True)
+        checks.check(f"a caller compiles with {size}", None if done.returncode == 0 else "messages", done)
+        done = subprocess.run([os.path.join(folder, "caller")], capture_output=True, text=True)
+        expected = f"0 0 0 {35 if size == 'a dimension' else 1} 8 1\n"
+        checks.check(f"an arena of the size of {size}", None if done.stdout == expected else f"expected {expected}", done)
+
+
 def check_given_parameters(checks, folder):
     """A program with objects gets its parameters from the caller, as pointers."""
     if not vmrun.fixtures():
@@ -658,7 +750,7 @@ def check_split(checks, folder):
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
     for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
-                  check_expectations, check_no_checks, check_static, check_arena, check_given_parameters, check_split, check_fixtures):
+                  check_expectations, check_no_checks, check_static, check_arena, check_arena_sizes, check_given_parameters, check_split, check_fixtures):
         inner = os.path.join(folder, check.__name__)
         os.makedirs(inner)
         check(checks, inner)

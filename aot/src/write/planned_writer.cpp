@@ -43,7 +43,7 @@ class PlannedWriter {
     for (const KernelFunction& each : program_.kernels()) code_ += each.text + "\n";
     const std::string begin = program_.initializer_text();
     for (const HostFunction& each : program_.functions()) {
-      if (each.has_dynamic_memory) code_ += program_.arena_function_text(each);
+      if (program_.has_arena_function(each)) code_ += program_.arena_function_text(each);
       code_ += program_.function_text(each);
     }
     code_ += initializer(begin);
@@ -169,13 +169,17 @@ class PlannedWriter {
         "{0};\n\n",
         begin_prototype());
     for (const HostFunction& each : program_.functions()) {
-      if (each.has_dynamic_memory) {
+      if (program_.has_arena_function(each)) {
         const std::string dimensions = program_.dimensions(each);
         text += fmt::format(
             "/* The bytes of the arena that the next function needs for these dimensions; SIZE_MAX: too "
             "many. */\n"
             "size_t {}_arena_size({});\n",
             each.face.symbol, dimensions.empty() ? "void" : dimensions);
+      } else if (each.has_dynamic_memory) {
+        text +=
+            "/* How much of the arena the next function needs depends on more than the dimensions of its "
+            "arguments; it fails\n * with 8 if the arena is too small. */\n";
       }
       text += function_comment(each);
       text += fmt::format("int {}({}_state* s{});\n", each.face.symbol, prefix_, program_.parameters(each));
