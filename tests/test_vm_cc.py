@@ -440,6 +440,13 @@ def check_errors(checks, folder):
              "  %i0 = vm.const.i32.zero\n  %i2:3 = vm.const.i64.zero\n  %r0 = vm.call @hal.devices.get(%i0)\n  %r1 = vm.const.ref.zero\n"
              "  %r0 = vm.call @hal.channel.create(%r0, %i2:3, %i2:3, %r1, %r1, %i0, %i0)\n  vm.return\n}\n", "UNIMPLEMENTED",
              "'hal.channel.create'", "--runtime=hal"),
+            *((f"imports {a} and {b}", f'vm.import @{a} cconv "0i_i"\nvm.import @{b} cconv "{convention}"\nvm.export @f\n'
+               f"vm.func @f(%i0: i32) -> (i32) {{\n  %i0 = vm.call @{a}(%i0)\n  %i0 = vm.call @{b}(%i0)\n  vm.return %i0\n}}\n",
+               "UNIMPLEMENTED", f"'{a}' (0i_i) and '{b}' ({convention})", "a_b_c") for a, b, convention in (
+                   ("a.b_c", "a_b.c", "0i_i"), ("a.b_c", "a_b.c", "0f_f"))),
+            *((f"an import of the program's name {name}", f'vm.import @{name} cconv "0i_i"\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {{\n'
+               f"  %i0 = vm.call @{name}(%i0)\n  vm.return %i0\n}}\n", "UNIMPLEMENTED", f"'{name}'", "has this name for itself")
+              for name in ("vm.fail", "hal_tensor.view", "out.init", "size.t", "fn0.f")),
             ("a newer hal", "vm.dependency @hal 8\nvm.export @f\nvm.func @f() -> () {\n  vm.return\n}\n", "NOT_FOUND", "version 8", "version 7")):
         module = os.path.join(folder, "refused.vmasm")
         vmrun.write(module, "vm.module @refused\n" + text)
@@ -684,6 +691,48 @@ def check_arena_sizes(checks, folder):
         checks.check(f"an arena of the size of {size}", None if done.stdout == expected else f"expected {expected}", done)
 
 
+NAMES_OF_C = ("init", "state", "tensor", "parameter", "parameters", "arena_was_zero", "ARENA_BYTES", "H_")
+USED_NAMES = """vm.module @names
+vm.import @M.twice cconv "0i_i"
+@EXPORTS@vm.export @"twice" = @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i2:3 = vm.const.i64 16
+  %r0 = vm.buffer.alloc %i2:3, %i0
+  %i2:3 = vm.const.i64.zero
+  %i1 = vm.buffer.load.i32 %r0, %i2:3
+  vm.return %i1
+}
+vm.export @g
+vm.func @g(%i0: i32) -> (i32) {
+  %i0 = vm.call @M.twice(%i0)
+  vm.return %i0
+}
+"""
+
+
+def check_export_names(checks, folder):
+    """Exports may have the names that the C uses, and those of functions that the user defines."""
+    module = os.path.join(folder, "M.vmasm")
+    vmrun.write(module, USED_NAMES.replace("@EXPORTS@", "".join(f'vm.export @"{name}" = @f\n' for name in NAMES_OF_C)))
+    program = Program(folder, "M", module)
+    vmrun.write(os.path.join(folder, "twice.c"), '#include "M.h"\nint M_twice(void* user, int32_t a0, int32_t* o0) {\n  (void)user;\n  *o0 = 2 * a0;\n'
+                "  return 0;\n}\n")
+    sized = os.path.join(folder, "sized.vmasm")
+    vmrun.write(sized, SIZED.replace("@SIZE@", SIZES["a dimension"][0]).replace("vm.export", 'vm.export @"f_arena_size" = @f\nvm.export'))
+    for compiler in COMPILERS:
+        wrong = program.compile(compiler, "-I", folder, os.path.join(folder, "twice.c"))
+        checks.check(f"names that the C uses: {compiler}", wrong)
+        for name, expected in [*((name, 0) for name in NAMES_OF_C), ("twice", 0), ("g", 16)] if wrong is None else ():
+            done = program.run(f"--function={name}", "--input=8")
+            checks.check(f"an export with the name {name}", None if f"i32={expected}\n" in done.stdout else "another result", done)
+        for flags in ([], ["--no-plan"]):
+            dynamic = Program(folder, "sized", sized, *flags)
+            wrong = dynamic.compile(compiler)
+            checks.check(f"an export with the name of a function for the arena: {compiler} {flags}", wrong)
+            if wrong is None:
+                compare(checks, dynamic, [["f", "2xi32=3", "4"], ["f_arena_size", "3xi32=3", "5"]])
+
+
 def check_given_parameters(checks, folder):
     """A program with objects gets its parameters from the caller, as pointers."""
     if not vmrun.fixtures():
@@ -750,7 +799,7 @@ def check_split(checks, folder):
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
     for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
-                  check_expectations, check_no_checks, check_static, check_arena, check_arena_sizes, check_given_parameters, check_split, check_fixtures):
+                  check_expectations, check_no_checks, check_static, check_arena, check_arena_sizes, check_export_names, check_given_parameters, check_split, check_fixtures):
         inner = os.path.join(folder, check.__name__)
         os.makedirs(inner)
         check(checks, inner)

@@ -127,7 +127,9 @@ Result<std::vector<PublicFunction>> public_functions(const Plan& plan, std::stri
   // Programs with devices pass tensors; the refs of others are objects of their own.
   const bool has_tensors =
       std::ranges::any_of(plan.imports, [](const ImportPlan& each) { return each.takes_state; });
-  std::set<std::string> taken = {plan.prefix + "_init", plan.prefix + "_state", plan.prefix + "_tensor"};
+  std::set<std::string> taken;
+  for (std::string& each : own_names(plan.prefix)) taken.insert(std::move(each));
+  for (const ImportPlan& each : plan.imports) taken.insert(each.callee);
   std::vector<PublicFunction> all;
   for (const vm::Export& each : plan.module.exports()) {
     if (each.name.starts_with("__")) {
@@ -149,7 +151,11 @@ Result<std::vector<PublicFunction>> public_functions(const Plan& plan, std::stri
     made.is_async =
         each.attribute("iree.abi.model") == "coarse-fences" && made.types.arguments.ends_with("rr");
     if (made.is_async) made.types.arguments.resize(made.types.arguments.size() - 2);
-    while (!taken.insert(made.symbol).second) made.symbol += '_';
+    // A function whose arena depends on dimensions has another one that gives its bytes.
+    const std::string_view size = has_refs(made.types) ? "_arena_size" : "";
+    while (taken.contains(made.symbol) || taken.contains(fmt::format("{}{}", made.symbol, size)))
+      made.symbol += '_';
+    taken.insert({made.symbol, fmt::format("{}{}", made.symbol, size)});
     all.push_back(std::move(made));
   }
   return all;
