@@ -754,6 +754,83 @@ def check_given_parameters(checks, folder):
     checks.check("a program without its parameters", None if done.returncode == 1 and "NOT_FOUND" in done.stderr else "another failure", done)
 
 
+# Returns the parameter of scope "model" with a key.
+KEYED = """vm.module @weights
+vm.state 0, 1
+vm.dependency @hal 7
+vm.dependency @io_parameters 0
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.fence.create cconv "0rI_r"
+vm.import @hal.fence.await cconv "0iICrD_i"
+vm.import @hal.buffer_view.create cconv "0rIIiiCID_r"
+vm.import @io_parameters.load cconv "0rIrrrIiirrr_r"
+vm.rodata[0] = "model"
+vm.rodata[1] = 00000000@LENGTH@000000
+vm.rodata[2] = @KEY@
+vm.rodata[3] = 000000000000000000000000000000001000000000000000
+vm.export @__init
+vm.func @__init() -> () {
+  %i0 = vm.const.i32.zero
+  %r0 = vm.call @hal.devices.get(%i0)
+  %r1 = vm.const.ref.zero
+  %r2 = vm.const.ref.rodata 0
+  %r3 = vm.const.ref.rodata 1
+  %r4 = vm.const.ref.rodata 2
+  %r5 = vm.const.ref.rodata 3
+  %i2:3 = vm.const.i64 -1
+  %i4 = vm.const.i32 50
+  %i5 = vm.const.i32 150998019
+  %i6:7 = vm.const.i64.zero
+  %r6 = vm.call @hal.fence.create(%r0, %i6:7)
+  %r7 = vm.call @io_parameters.load(%r0, %i2:3, %r1, %r6, %r2, %i2:3, %i4, %i5, %r3, %r4, %r5)
+  %r8 = vm.list.get.ref %r7, %i0 : !hal.buffer
+  vm.global.store.ref %r8, .refs[0] : !hal.buffer
+  vm.return
+}
+vm.export @main
+vm.func @main() -> (!hal.buffer_view) {
+  %r8 = vm.global.load.ref .refs[0] : !hal.buffer
+  %i6:7 = vm.const.i64.zero
+  %i10:11 = vm.const.i64 16
+  %i12:13 = vm.const.i64 4
+  %i4 = vm.const.i32 0x21000020
+  %i5 = vm.const.i32 1
+  %r9 = vm.call.variadic @hal.buffer_view.create segments[65535, 65535, 65535, 65535, 65535, 1](%r8, %i6:7, %i10:11, %i4, %i5, %i12:13)
+  vm.return %r9
+}
+"""
+KEYED_CALLER = """#include "keyed.h"
+#include <stdio.h>
+int main(void) {
+  static keyed_state s;
+  static const float numbers[4] = {1, 2, 3, 4};
+  keyed_parameters parameters = {0};
+  float out[4] = {0};
+  parameters.@ = numbers;
+  printf("%d ", keyed_init(&s, NULL, 0, &parameters));
+  printf("%d ", keyed_main(&s, out));
+  printf("%g\\n", (double)out[3]);
+  return 0;
+}
+"""
+
+
+def check_parameter_names(checks, folder):
+    """The fields for parameters have names that C and C++ accept, whatever the keys are."""
+    for key, field in (("w", "w"), ("a.b", "a_b"), ("default", "default_"), ("class", "class_"), ("xor_eq", "xor_eq_"), ("NULL", "NULL_"), ("7", "m_7")):
+        module = os.path.join(folder, "keyed.vmasm")
+        vmrun.write(module, KEYED.replace("@LENGTH@", f"{len(key):02}").replace("@KEY@", key.encode().hex()))
+        vmrun.succeeds("vm-cc", module, "-o", os.path.join(folder, "keyed"))
+        vmrun.write(os.path.join(folder, "caller.c"), KEYED_CALLER.replace("@", field))
+        for compiler in COMPILERS:
+            done = subprocess.run([compiler, *STRICT, "-o", "caller", "caller.c", "keyed.c"], cwd=folder, capture_output=True, text=True)
+            checks.check(f"a parameter with the key {key}: {compiler}", None if done.returncode == 0 else "messages", done)
+        done = subprocess.run([os.path.join(folder, "caller")], capture_output=True, text=True)
+        checks.check(f"a call with the parameter {key}", None if done.stdout == "0 0 4\n" else "another result", done)
+        done = subprocess.run([COMPILERS[0], "-x", "c++", "-fsyntax-only", "-Wall", "-Werror", "keyed.h"], cwd=folder, capture_output=True, text=True)
+        checks.check(f"a parameter with the key {key} in C++", None if done.returncode == 0 else "messages", done)
+
+
 def check_split(checks, folder):
     """Programs in several files: planned and not, with more files than functions; native modules."""
     programs = [(os.path.join(vmrun.SOURCE, "examples", f"{name}.vmasm"), [], list(example_calls(text)))
@@ -799,7 +876,8 @@ def check_split(checks, folder):
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
     for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
-                  check_expectations, check_no_checks, check_static, check_arena, check_arena_sizes, check_export_names, check_given_parameters, check_split, check_fixtures):
+                  check_expectations, check_no_checks, check_static, check_arena, check_arena_sizes, check_export_names, check_given_parameters,
+                  check_parameter_names, check_split, check_fixtures):
         inner = os.path.join(folder, check.__name__)
         os.makedirs(inner)
         check(checks, inner)
