@@ -95,6 +95,7 @@ class Program {
       : host_(host), kernels_(kernels), lifter_(std::make_unique<Lifter>(host, kernels)) {}
 
   bool lift_host();
+  void erase_empty_dispatches(Nodes& nodes);
   bool lift_function(const PublicFunction& face, size_t scope);
   bool lift_kernels();
   bool lift_kernel(size_t kernels, uint32_t function, const std::vector<size_t>& sites);
