@@ -144,6 +144,27 @@ vm.func @f(%i0: i32) -> (i32) {
 """
 
 
+def check_long_texts(checks, folder):
+    """Texts of any length and with any characters compile without a warning."""
+    for number, text in enumerate(("x" * 4095, "x" * 4096, "a\\b'c??/*\u00e9" * 400, "it's 7 // 8\x01" * 500)):
+        module = os.path.join(folder, f"long{number}.vmasm")
+        vmrun.write(module, "vm.module @long\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n  vm.cond_br %i0, ^bb1, ^bb2\n^bb1:\n"
+                    f'  vm.fail %i0, "{text}"\n^bb2:\n  vm.return %i0\n}}\n')
+        name = f"text {number} of {len(text)} characters"
+        for flags in ([], ["--split=1"]):
+            program = Program(folder, f"long{number}", module, *flags)
+            checks.check(f"{name} {flags}", None if program.done.returncode == 0 else "refused", program.done)
+            for compiler in COMPILERS:
+                wrong = program.compile(compiler)
+                checks.check(f"{name} {flags}: {compiler}", wrong)
+                done = program.run("--function=f", "--input=3") if wrong is None else None
+                checks.check(f"{name} {flags}: what {compiler} made of it", None if done and text in done.stderr else "another text")
+        vmrun.succeeds("vm-cc", module, "--runtime=hal", "-o", os.path.join(folder, "native"))
+        includes = [f"-I{os.path.join(vmrun.SOURCE, each, 'include')}" for each in ("vm", "base")]
+        done = subprocess.run([COMPILERS[0], *STRICT, *includes, "-fsyntax-only", "native.c"], cwd=folder, capture_output=True, text=True)
+        checks.check(f"{name} in a native module", None if done.returncode == 0 else done.stderr[:500])
+
+
 def check_words(checks, folder):
     """Texts of the program that look like C are not taken for it, nor names that begin with other names."""
     for name, text in (("words", WORDS), ("names", NAMES)):
@@ -875,7 +896,7 @@ def check_split(checks, folder):
 
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
-    for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
+    for check in (check_programs, check_sameness, check_words, check_long_texts, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
                   check_expectations, check_no_checks, check_static, check_arena, check_arena_sizes, check_export_names, check_given_parameters,
                   check_parameter_names, check_split, check_fixtures):
         inner = os.path.join(folder, check.__name__)
