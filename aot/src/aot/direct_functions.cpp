@@ -94,7 +94,6 @@ DirectFunctions direct_functions(const vm::BytecodeModule& module,
   }
   add_callees(calls, facts);
   for (bool changed = true; changed;) {
-    changed = false;
     // A function is bounded if it or a callee is recursive.
     found.bounded.clear();
     for (bool grows = true; grows;) {
