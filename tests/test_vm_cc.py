@@ -146,6 +146,27 @@ vm.func @f(%i0: i32) -> (i32) {
 """
 
 
+def check_long_texts(checks, folder):
+    """Texts of any length and with any characters compile without a warning."""
+    for number, text in enumerate(("x" * 4095, "x" * 4096, "a\\b'c??/*\u00e9" * 400, "it's 7 // 8\x01" * 500)):
+        module = os.path.join(folder, f"long{number}.vmasm")
+        vmrun.write(module, "vm.module @long\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n  vm.cond_br %i0, ^bb1, ^bb2\n^bb1:\n"
+                    f'  vm.fail %i0, "{text}"\n^bb2:\n  vm.return %i0\n}}\n')
+        name = f"text {number} of {len(text)} characters"
+        for flags in ([], ["--split=1"]):
+            program = Program(folder, f"long{number}", module, *flags)
+            checks.check(f"{name} {flags}", None if program.done.returncode == 0 else "refused", program.done)
+            for compiler in COMPILERS:
+                wrong = program.compile(compiler)
+                checks.check(f"{name} {flags}: {compiler}", wrong)
+                done = program.run("--function=f", "--input=3") if wrong is None else None
+                checks.check(f"{name} {flags}: what {compiler} made of it", None if done and text in done.stderr else "another text")
+        vmrun.succeeds("vm-cc", module, "--runtime=hal", "-o", os.path.join(folder, "native"))
+        includes = [f"-I{os.path.join(vmrun.SOURCE, each, 'include')}" for each in ("vm", "base")]
+        done = subprocess.run([COMPILERS[0], *STRICT, *includes, "-fsyntax-only", "native.c"], cwd=folder, capture_output=True, text=True)
+        checks.check(f"{name} in a native module", None if done.returncode == 0 else done.stderr[:500])
+
+
 def check_words(checks, folder):
     """Texts of the program that look like C are not taken for it, nor names that begin with other names."""
     for name, text in (("words", WORDS), ("names", NAMES)):
@@ -442,6 +463,13 @@ def check_errors(checks, folder):
              "  %i0 = vm.const.i32.zero\n  %i2:3 = vm.const.i64.zero\n  %r0 = vm.call @hal.devices.get(%i0)\n  %r1 = vm.const.ref.zero\n"
              "  %r0 = vm.call @hal.channel.create(%r0, %i2:3, %i2:3, %r1, %r1, %i0, %i0)\n  vm.return\n}\n", "UNIMPLEMENTED",
              "'hal.channel.create'", "--runtime=hal"),
+            *((f"imports {a} and {b}", f'vm.import @{a} cconv "0i_i"\nvm.import @{b} cconv "{convention}"\nvm.export @f\n'
+               f"vm.func @f(%i0: i32) -> (i32) {{\n  %i0 = vm.call @{a}(%i0)\n  %i0 = vm.call @{b}(%i0)\n  vm.return %i0\n}}\n",
+               "UNIMPLEMENTED", f"'{a}' (0i_i) and '{b}' ({convention})", "a_b_c") for a, b, convention in (
+                   ("a.b_c", "a_b.c", "0i_i"), ("a.b_c", "a_b.c", "0f_f"))),
+            *((f"an import of the program's name {name}", f'vm.import @{name} cconv "0i_i"\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {{\n'
+               f"  %i0 = vm.call @{name}(%i0)\n  vm.return %i0\n}}\n", "UNIMPLEMENTED", f"'{name}'", "has this name for itself")
+              for name in ("vm.fail", "hal_tensor.view", "out.init", "size.t", "fn0.f")),
             ("a newer hal", "vm.dependency @hal 8\nvm.export @f\nvm.func @f() -> () {\n  vm.return\n}\n", "NOT_FOUND", "version 8", "version 7")):
         module = os.path.join(folder, "refused.vmasm")
         vmrun.write(module, "vm.module @refused\n" + text)
@@ -594,6 +622,140 @@ def check_arena(checks, folder):
     checks.check("only known zeros are left as they are", None if "arena_was_zero && s->untouched" in source else "the text has changed")
 
 
+# Gives a tensor of %i20:21 elements, each the number %i0, where %i14:15 is the dimension of the argument.
+SIZED = """vm.module @sized
+vm.dependency @hal_inline 0
+vm.import @hal_inline.buffer.allocate cconv "0iI_rr"
+vm.import @hal_inline.buffer.storage cconv "0r_r"
+vm.import @hal_inline.buffer_view.create cconv "0rIIiiCID_r"
+vm.import @hal_inline.buffer_view.assert cconv "0rriiCID_v"
+vm.import @hal_inline.buffer_view.buffer cconv "0r_r"
+vm.import @hal_inline.buffer_view.dim cconv "0ri_I"
+vm.rodata[0] = "input0"
+vm.global.i32 mutable @g
+vm.export @f
+vm.func @f(%r0: !hal.buffer_view, %i0: i32) -> (!hal.buffer_view) {
+  %i1 = vm.const.i32 1
+  %i2 = vm.const.i32 0x10000020
+  %i8:9 = vm.const.i64.zero
+  %i10 = vm.const.i32 64
+  %i11 = vm.const.i32.zero
+  %i12:13 = vm.const.i64 4
+  %i14:15 = vm.call @hal_inline.buffer_view.dim(%r0, %i11)
+  %r2 = vm.const.ref.rodata 0
+  vm.call.variadic @hal_inline.buffer_view.assert segments[65535, 65535, 65535, 65535, 1](%r0, %r2, %i2, %i1, %i14:15)
+  %r1 = vm.call @hal_inline.buffer_view.buffer(%r0)
+  %r3 = vm.call @hal_inline.buffer.storage(%r1)
+@SIZE@  %i22:23 = vm.mul.i64 %i20:21, %i12:13
+  %r4, %r5 = vm.call @hal_inline.buffer.allocate(%i10, %i22:23)
+  vm.buffer.fill.i32 %r5, %i8:9, %i20:21, %i0
+  %r6 = vm.call.variadic @hal_inline.buffer_view.create segments[65535, 65535, 65535, 65535, 65535, 1](%r4, %i8:9, %i22:23, %i2, %i1, %i20:21)
+  vm.return %R6
+}
+"""
+# What the size depends on: the text, and whether it depends on dimensions alone.
+SIZES = {"a dimension": ("  %i20:21 = vm.mul.i64 %i14:15, %i12:13\n  %i20:21 = vm.add.i64 %i20:21, %i14:15\n", True),
+         "a division by a constant": ("  %i20:21 = vm.div.i64.u %i14:15, %i12:13\n", True),
+         "a division by a dimension": ("  %i20:21 = vm.div.i64.u %i12:13, %i14:15\n", False),
+         "a number": ("  %i20:21 = vm.ext.i32.i64.u %i0\n", False),
+         "a global": ("  %i18 = vm.global.load.i32 @g\n  %i18 = vm.add.i32 %i18, %i1\n  %i20:21 = vm.ext.i32.i64.u %i18\n", False),
+         "data": ("  %i18 = vm.buffer.load.i32 %r3, %i8:9\n  %i20:21 = vm.ext.i32.i64.u %i18\n", False),
+         "a branch": ("  %i16:17 = vm.const.i64 6\n  %i18 = vm.cmp.lt.i64.s %i14:15, %i16:17\n"
+                      "  vm.cond_br %i18, ^bb1(%i16 -> %i20, %i17 -> %i21), ^bb2(%i14 -> %i20, %i15 -> %i21)\n^bb1:\n  vm.br ^bb2\n^bb2:\n", False)}
+SIZED_CALLER = """#include "@.h"
+#include <stdio.h>
+int main(void) {
+  static @_state s;
+  static unsigned char arena[4096];
+  const int32_t in[7] = {0};
+  const int32_t* out = NULL;
+  size_t shape[1];
+  for (size_t n = 0; n <= 7; n += 7) {
+    const size_t bytes = @_f_arena_size(n);
+    @_init(&s, arena, bytes);
+    int status = @_f(&s, in, n, 5, &out, shape);
+    printf("%d %zu ", status, shape[0]);
+    if (bytes == 0) continue;
+    @_init(&s, arena, bytes - 16);
+    status = @_f(&s, in, n, 5, &out, shape);
+    printf("%d ", status);
+  }
+  printf("%d\\n", @_f_arena_size((size_t)INT32_MAX + 1) == SIZE_MAX);
+  return 0;
+}
+"""
+
+
+def check_arena_sizes(checks, folder):
+    """The header has a function that gives the bytes of the arena if they depend on dimensions alone."""
+    for number, (size, (text, is_known)) in enumerate(SIZES.items()):
+        name = f"sized{number}"
+        module = os.path.join(folder, name + ".vmasm")
+        vmrun.write(module, SIZED.replace("@SIZE@", text))
+        program = Program(folder, name, module)
+        if program.done.returncode != 0:
+            checks.check(f"the arena depends on {size}", "refused", program.done)
+            continue
+        has_function = f"{name}_f_arena_size(size_t a0_d0);" in vmrun.read_text(os.path.join(folder, name + ".h"))
+        checks.check(f"the arena depends on {size}", None if has_function == is_known else f"a function is there: {has_function}", program.done)
+        for compiler in COMPILERS:
+            wrong = program.compile(compiler, "-O1")
+            checks.check(f"the arena depends on {size}: {compiler}", wrong)
+            if wrong is None:
+                compare(checks, program, [["f", "2xi32=3", "4"], ["f", "7xi32=3", "5"], ["f", "0xi32=", "1"]])
+        if not has_function or not is_known:
+            continue
+        vmrun.write(os.path.join(folder, "caller.c"), SIZED_CALLER.replace("@", name))
+        done = subprocess.run([COMPILERS[0], *STRICT, "-fsanitize=address,undefined", "-o", "caller", "caller.c", name + ".c", "-lm"], cwd=folder,
+                              capture_output=True, text=True)
+        checks.check(f"a caller compiles with {size}", None if done.returncode == 0 else "messages", done)
+        done = subprocess.run([os.path.join(folder, "caller")], capture_output=True, text=True)
+        expected = f"0 0 0 {35 if size == 'a dimension' else 1} 8 1\n"
+        checks.check(f"an arena of the size of {size}", None if done.stdout == expected else f"expected {expected}", done)
+
+
+NAMES_OF_C = ("init", "state", "tensor", "parameter", "parameters", "arena_was_zero", "ARENA_BYTES", "H_")
+USED_NAMES = """vm.module @names
+vm.import @M.twice cconv "0i_i"
+@EXPORTS@vm.export @"twice" = @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i2:3 = vm.const.i64 16
+  %r0 = vm.buffer.alloc %i2:3, %i0
+  %i2:3 = vm.const.i64.zero
+  %i1 = vm.buffer.load.i32 %r0, %i2:3
+  vm.return %i1
+}
+vm.export @g
+vm.func @g(%i0: i32) -> (i32) {
+  %i0 = vm.call @M.twice(%i0)
+  vm.return %i0
+}
+"""
+
+
+def check_export_names(checks, folder):
+    """Exports may have the names that the C uses, and those of functions that the user defines."""
+    module = os.path.join(folder, "M.vmasm")
+    vmrun.write(module, USED_NAMES.replace("@EXPORTS@", "".join(f'vm.export @"{name}" = @f\n' for name in NAMES_OF_C)))
+    program = Program(folder, "M", module)
+    vmrun.write(os.path.join(folder, "twice.c"), '#include "M.h"\nint M_twice(void* user, int32_t a0, int32_t* o0) {\n  (void)user;\n  *o0 = 2 * a0;\n'
+                "  return 0;\n}\n")
+    sized = os.path.join(folder, "sized.vmasm")
+    vmrun.write(sized, SIZED.replace("@SIZE@", SIZES["a dimension"][0]).replace("vm.export", 'vm.export @"f_arena_size" = @f\nvm.export'))
+    for compiler in COMPILERS:
+        wrong = program.compile(compiler, "-I", folder, os.path.join(folder, "twice.c"))
+        checks.check(f"names that the C uses: {compiler}", wrong)
+        for name, expected in [*((name, 0) for name in NAMES_OF_C), ("twice", 0), ("g", 16)] if wrong is None else ():
+            done = program.run(f"--function={name}", "--input=8")
+            checks.check(f"an export with the name {name}", None if f"i32={expected}\n" in done.stdout else "another result", done)
+        for flags in ([], ["--no-plan"]):
+            dynamic = Program(folder, "sized", sized, *flags)
+            wrong = dynamic.compile(compiler)
+            checks.check(f"an export with the name of a function for the arena: {compiler} {flags}", wrong)
+            if wrong is None:
+                compare(checks, dynamic, [["f", "2xi32=3", "4"], ["f_arena_size", "3xi32=3", "5"]])
+
+
 def check_given_parameters(checks, folder):
     """A program with objects gets its parameters from the caller, as pointers."""
     if not vmrun.fixtures():
@@ -613,6 +775,83 @@ def check_given_parameters(checks, folder):
     checks.check("--main with parameters of the caller", program.compile(COMPILERS[0]))
     done = program.run("--function=apply", "--input=1x4xf32=1")
     checks.check("a program without its parameters", None if done.returncode == 1 and "NOT_FOUND" in done.stderr else "another failure", done)
+
+
+# Returns the parameter of scope "model" with a key.
+KEYED = """vm.module @weights
+vm.state 0, 1
+vm.dependency @hal 7
+vm.dependency @io_parameters 0
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.fence.create cconv "0rI_r"
+vm.import @hal.fence.await cconv "0iICrD_i"
+vm.import @hal.buffer_view.create cconv "0rIIiiCID_r"
+vm.import @io_parameters.load cconv "0rIrrrIiirrr_r"
+vm.rodata[0] = "model"
+vm.rodata[1] = 00000000@LENGTH@000000
+vm.rodata[2] = @KEY@
+vm.rodata[3] = 000000000000000000000000000000001000000000000000
+vm.export @__init
+vm.func @__init() -> () {
+  %i0 = vm.const.i32.zero
+  %r0 = vm.call @hal.devices.get(%i0)
+  %r1 = vm.const.ref.zero
+  %r2 = vm.const.ref.rodata 0
+  %r3 = vm.const.ref.rodata 1
+  %r4 = vm.const.ref.rodata 2
+  %r5 = vm.const.ref.rodata 3
+  %i2:3 = vm.const.i64 -1
+  %i4 = vm.const.i32 50
+  %i5 = vm.const.i32 150998019
+  %i6:7 = vm.const.i64.zero
+  %r6 = vm.call @hal.fence.create(%r0, %i6:7)
+  %r7 = vm.call @io_parameters.load(%r0, %i2:3, %r1, %r6, %r2, %i2:3, %i4, %i5, %r3, %r4, %r5)
+  %r8 = vm.list.get.ref %r7, %i0 : !hal.buffer
+  vm.global.store.ref %r8, .refs[0] : !hal.buffer
+  vm.return
+}
+vm.export @main
+vm.func @main() -> (!hal.buffer_view) {
+  %r8 = vm.global.load.ref .refs[0] : !hal.buffer
+  %i6:7 = vm.const.i64.zero
+  %i10:11 = vm.const.i64 16
+  %i12:13 = vm.const.i64 4
+  %i4 = vm.const.i32 0x21000020
+  %i5 = vm.const.i32 1
+  %r9 = vm.call.variadic @hal.buffer_view.create segments[65535, 65535, 65535, 65535, 65535, 1](%r8, %i6:7, %i10:11, %i4, %i5, %i12:13)
+  vm.return %r9
+}
+"""
+KEYED_CALLER = """#include "keyed.h"
+#include <stdio.h>
+int main(void) {
+  static keyed_state s;
+  static const float numbers[4] = {1, 2, 3, 4};
+  keyed_parameters parameters = {0};
+  float out[4] = {0};
+  parameters.@ = numbers;
+  printf("%d ", keyed_init(&s, NULL, 0, &parameters));
+  printf("%d ", keyed_main(&s, out));
+  printf("%g\\n", (double)out[3]);
+  return 0;
+}
+"""
+
+
+def check_parameter_names(checks, folder):
+    """The fields for parameters have names that C and C++ accept, whatever the keys are."""
+    for key, field in (("w", "w"), ("a.b", "a_b"), ("default", "default_"), ("class", "class_"), ("xor_eq", "xor_eq_"), ("NULL", "NULL_"), ("7", "m_7")):
+        module = os.path.join(folder, "keyed.vmasm")
+        vmrun.write(module, KEYED.replace("@LENGTH@", f"{len(key):02}").replace("@KEY@", key.encode().hex()))
+        vmrun.succeeds("vm-cc", module, "-o", os.path.join(folder, "keyed"))
+        vmrun.write(os.path.join(folder, "caller.c"), KEYED_CALLER.replace("@", field))
+        for compiler in COMPILERS:
+            done = subprocess.run([compiler, *STRICT, "-o", "caller", "caller.c", "keyed.c"], cwd=folder, capture_output=True, text=True)
+            checks.check(f"a parameter with the key {key}: {compiler}", None if done.returncode == 0 else "messages", done)
+        done = subprocess.run([os.path.join(folder, "caller")], capture_output=True, text=True)
+        checks.check(f"a call with the parameter {key}", None if done.stdout == "0 0 4\n" else "another result", done)
+        done = subprocess.run([COMPILERS[0], "-x", "c++", "-fsyntax-only", "-Wall", "-Werror", "keyed.h"], cwd=folder, capture_output=True, text=True)
+        checks.check(f"a parameter with the key {key} in C++", None if done.returncode == 0 else "messages", done)
 
 
 def check_split(checks, folder):
@@ -659,8 +898,9 @@ def check_split(checks, folder):
 
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
-    for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
-                  check_expectations, check_no_checks, check_static, check_arena, check_given_parameters, check_split, check_fixtures):
+    for check in (check_programs, check_sameness, check_words, check_long_texts, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
+                  check_expectations, check_no_checks, check_static, check_arena, check_arena_sizes, check_export_names, check_given_parameters,
+                  check_parameter_names, check_split, check_fixtures):
         inner = os.path.join(folder, check.__name__)
         os.makedirs(inner)
         check(checks, inner)

@@ -233,8 +233,118 @@ def outcome(done):
     return done.stdout if done.returncode == 0 else re.sub(r"^.*?: ", "", failure(done.stderr)).split(";")[0]
 
 
+# f runs @COUNT@ workgroups of a kernel over its argument, %r3, and its result, %r4, which begins with zeros.
+DISPATCH = """vm.module @m
+vm.dependency @hal_inline 0
+vm.dependency @hal_loader 0
+vm.import @hal_inline.buffer.allocate cconv "0iI_rr"
+vm.import @hal_inline.buffer.storage cconv "0r_r"
+vm.import @hal_inline.buffer_view.create cconv "0rIIiiCID_r"
+vm.import @hal_inline.buffer_view.assert cconv "0rriiCID_v"
+vm.import @hal_inline.buffer_view.buffer cconv "0r_r"
+vm.import @hal_loader.executable.query_support cconv "0r_i"
+vm.import @hal_loader.executable.load cconv "0rrr_r"
+vm.import @hal_loader.executable.dispatch cconv "0riiiiCiDCrIID_v"
+vm.rodata[0] = "vmvx-bytecode-fb"
+vm.rodata[1] = "input0"
+vm.rodata[2] = module {
+  vm.module @kernels
+  vm.export @k
+  vm.attr @k "binding_count" "2"
+  vm.attr @k "constant_count" "1"
+  vm.func @k(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {
+    %i9 = vm.const.i32.zero
+    %i10 = vm.const.i32 1
+    %i12:13 = vm.const.i64.zero
+    %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer
+    %r4 = vm.list.get.ref %r2, %i10 : !vm.buffer
+@BODY@  }
+}
+vm.export @__init
+vm.func @__init() -> () {
+  %r0 = vm.const.ref.rodata 0
+  %r1 = vm.const.ref.rodata 2
+  %r2 = vm.const.ref.zero
+  %r3 = vm.call @hal_loader.executable.load(%r0, %r1, %r2)
+  vm.global.store.ref %R3, .refs[0] : !hal.executable
+  vm.return
+}
+vm.export @f
+vm.func @f(%r0: !hal.buffer_view, %i0: i32) -> (!hal.buffer_view) {
+  %i1 = vm.const.i32 1
+  %i2 = vm.const.i32 0x10000020
+  %i3 = vm.const.i32 @COUNT@
+  %i4:5 = vm.const.i64 8
+  %i6:7 = vm.const.i64 32
+  %i8:9 = vm.const.i64.zero
+  %i10 = vm.const.i32 64
+  %i11 = vm.const.i32.zero
+  %r1 = vm.global.load.ref .refs[0] : !hal.executable
+  %r2 = vm.const.ref.rodata 1
+  vm.call.variadic @hal_inline.buffer_view.assert segments[65535, 65535, 65535, 65535, 1](%r0, %r2, %i2, %i1, %i4:5)
+  %r2 = vm.call @hal_inline.buffer_view.buffer(%r0)
+  %r3 = vm.call @hal_inline.buffer.storage(%r2)
+  %r4, %r5 = vm.call @hal_inline.buffer.allocate(%i10, %i6:7)
+  vm.buffer.fill.i8 %r5, %i8:9, %i6:7, %i11
+  vm.call.variadic @hal_loader.executable.dispatch segments[65535, 65535, 65535, 65535, 65535, 1, 2](%r1, %i11, %i3, %i1, %i1, %i0, %r3, %i8:9, %i6:7, %r5, %i8:9, %i6:7)
+  %r6 = vm.call.variadic @hal_inline.buffer_view.create segments[65535, 65535, 65535, 65535, 65535, 1](%r4, %i8:9, %i6:7, %i2, %i1, %i4:5)
+  vm.return %R6
+}
+"""
+OPERATIONS = [f"{name}.{{}}{end}" for name, ends in (("cmp.lt", (".s", ".u")), ("cmp.eq", ("",)), ("cmp.ne", ("",)), ("min", (".s", ".u")),
+                                                     ("max", (".s", ".u"))) for end in ends]
+
+
+def decided():
+    """A kernel with comparisons, minima and maxima of which operands or types decide some: numbers at the ends of the types, a number
+    and itself, and numbers of 32 bits as numbers of 64."""
+    lines = ["%i20 = vm.const.i32 -1", "%i21 = vm.const.i32 0x80000000", "%i22 = vm.const.i32 0x7FFFFFFF", "%i24:25 = vm.const.i64 -1",
+             "%i26:27 = vm.const.i64 -9223372036854775808", "%i28:29 = vm.const.i64 0x1FFFFFFFF", "%i30:31 = vm.const.i64 8", "%i32 = vm.const.i32 31",
+             "%i34:35 = vm.const.i64 1", "%i36:37 = vm.const.i64.zero", "vm.br ^bb1", "^bb1:", "%i38 = vm.cmp.lt.i64.s %i36:37, %i30:31",
+             "vm.cond_br %i38, ^bb2, ^bb3", "^bb2:", "%i40 = vm.buffer.load.i32 %r3, %i36:37", "%i41 = vm.const.i32.zero",
+             "%i42:43 = vm.ext.i32.i64.u %i40", "%i44:45 = vm.mul.i64 %i42:43, %i28:29"]
+    for bank, numbers, edges in (("i32", ("%i40",), ("%i9", "%i20", "%i21", "%i22")),
+                                 ("i64", ("%i36:37", "%i42:43", "%i44:45"), ("%i12:13", "%i24:25", "%i26:27", "%i28:29"))):
+        for number in numbers:
+            for a, b in [(number, number), *((number, edge) for edge in edges), *((edge, number) for edge in edges)]:
+                for operation in OPERATIONS:
+                    is_wide = bank == "i64" and not operation.startswith("cmp")
+                    lines += [f"{'%i46:47' if is_wide else '%i46'} = vm.{operation.format(bank)} {a}, {b}"]
+                    if is_wide:
+                        lines += ["%i48:49 = vm.shr.i64.u %i46:47, %i32", "%i46 = vm.trunc.i64.i32 %i46:47", "%i48 = vm.trunc.i64.i32 %i48:49",
+                                  "%i46 = vm.xor.i32 %i46, %i48"]
+                    lines += ["%i41 = vm.mul.i32 %i41, %i32", "%i41 = vm.add.i32 %i41, %i46"]
+    lines += ["vm.buffer.store.i32 %i41, %r4, %i36:37", "%i36:37 = vm.add.i64 %i36:37, %i34:35", "vm.br ^bb1", "^bb3:", "vm.return"]
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def check_planned(checks, folder, name, text):
+    """The program is planned, compiles without a warning, and prints what vm-run does."""
+    module, prefix = os.path.join(folder, name + ".vmasm"), os.path.join(folder, name)
+    vmrun.write(module, text)
+    inputs = ["--function=f", "--input=8xi32=0,1,-1,2147483647,-2147483648,-2147483647,65536,-8", "--input=3"]
+    expected = vmrun.succeeds("vm-run", f"--module={module}", *inputs).stdout
+    made = vmrun.succeeds("vm-cc", module, "--main", "-o", prefix, "--report")
+    checks.check(f"{name} is planned", None if "none at run time" in made.stdout else "it is not", made)
+    for compiler in COMPILERS:
+        done = subprocess.run([compiler, *STRICT, "-O1", "-o", prefix, prefix + ".c", prefix + "_main.c", "-lm"], capture_output=True, text=True)
+        checks.check(f"{name}: {compiler}", None if done.returncode == 0 else done.stderr[:1500])
+        if done.returncode == 0:
+            found = subprocess.run([prefix, *inputs], capture_output=True, text=True, timeout=900)
+            checks.check(f"{name}: results of {compiler}", None if found.stdout == expected else f"expected {expected!r}", found)
+
+
+def check_known(checks, folder):
+    """Comparisons that are known when the C is written, and dispatches of no workgroup, leave nothing that compilers warn about."""
+    check_planned(checks, folder, "decided", DISPATCH.replace("@COUNT@", "1").replace("@BODY@", decided()))
+    store = "    vm.buffer.store.i32 %i10, %r4, %i12:13\n    vm.return\n"
+    for count in (0, 1, 2):
+        check_planned(checks, folder, f"workgroups{count}", DISPATCH.replace("@COUNT@", str(count)).replace("@BODY@", store))
+
+
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
+    check_known(checks, folder)
     inputs = ["--function=mul", "--input=8xi32=1,-2,3,100,-5,6,70000,8", "--input=8xi32=9,8,-7,6,5,-4,3,2"]
     planned = 0
     found_forms = collections.Counter(dict.fromkeys(FORMS, 0))

@@ -16,12 +16,14 @@ using vm::Variant;
 
 // f0 is fib, f1 a sum to n, f2 whether n is even (with a function that is not exported), f3 counts its calls
 // in a global before and after it calls f1, f4 calls a loop, f5 has an effect at each level, f6 divides by
-// the result of f1.
+// the result of f1. f7 calls a function with an effect after it calls itself, f8 gives what that one has
+// counted, f9 calls a function with a loop that ends for numbers other than 0 only.
 constexpr std::string_view kProgram = R"(
 vm.module @m
 vm.type i32
 vm.global.i32 mutable @before = 0 : i32
 vm.global.i32 mutable @after = 0 : i32
+vm.global.i32 mutable @steps = 0 : i32
 vm.export @f0
 vm.func @f0(%i0: i32) -> (i32) {
   %i1 = vm.const.i32 2
@@ -125,10 +127,54 @@ vm.func @f6(%i0: i32, %i1: i32) -> (i32) {
   %i0 = vm.div.i32.s %i0, %i1
   vm.return %i0
 }
+vm.export @f7
+vm.func @f7(%i0: i32) -> (i32) {
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb1:
+  %i1 = vm.const.i32 1
+  %i1 = vm.sub.i32 %i0, %i1
+  %i1 = vm.call @f7(%i1)
+  %i1 = vm.call @step(%i1)
+  vm.return %i1
+^bb2:
+  vm.return %i0
+}
+vm.func @step(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32 1
+  %i2 = vm.global.load.i32 @steps
+  %i2 = vm.add.i32 %i2, %i1
+  vm.global.store.i32 %i2, @steps
+  %i0 = vm.add.i32 %i0, %i1
+  vm.return %i0
+}
+vm.export @f8
+vm.func @f8(%i0: i32) -> (i32) {
+  %i0 = vm.global.load.i32 @steps
+  vm.return %i0
+}
+vm.export @f9
+vm.func @f9(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32 1
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb1:
+  %i2 = vm.sub.i32 %i0, %i1
+  %i2 = vm.call @f9(%i2)
+  %i2 = vm.call @wait(%i2)
+  vm.return %i2
+^bb2:
+  vm.return %i1
+}
+vm.func @wait(%i0: i32) -> (i32) {
+  vm.br ^bb1
+^bb1:
+  vm.cond_br %i0, ^bb2, ^bb1
+^bb2:
+  vm.return %i0
+}
 )";
 
-const std::vector<Signature> kSignatures = {{"i", "i"}, {"i", "i"}, {"i", "i"}, {"i", "iii"},
-                                            {"i", "i"}, {"i", "i"}, {"ii", "i"}};
+const std::vector<Signature> kSignatures = {{"i", "i"}, {"i", "i"},  {"i", "i"}, {"i", "iii"}, {"i", "i"},
+                                            {"i", "i"}, {"ii", "i"}, {"i", "i"}, {"i", "i"},   {"i", "i"}};
 constexpr int kTooDeep = static_cast<int>(Code::RESOURCE_EXHAUSTED);
 
 class DirectFunctions : public ::testing::TestWithParam<std::string> {
@@ -178,6 +224,9 @@ TEST_P(DirectFunctions, HaveTheInterpretersResults) {
     same(4, {n});
     same(5, {n});
     same(6, {100, n});  // with 0, a division by zero
+    same(7, {n});
+    same(8, {0});
+    same(9, {n});
   }
 }
 
@@ -206,6 +255,15 @@ TEST_P(DirectFunctions, StopTheFunctionThatCallsThem) {
   EXPECT_EQ(out[2], 2u);
 }
 
+TEST_P(DirectFunctions, StopBeforeTheEffectsAndLoopsOfTheFunctionsTheyCall) {
+  const uint64_t none = 0;
+  uint64_t out[4] = {};
+  EXPECT_EQ(status(7, 20'000), kTooDeep);
+  ASSERT_EQ(program_->call(8, &none, out), 0);
+  EXPECT_EQ(out[0], 0u);
+  EXPECT_EQ(status(9, 20'000), kTooDeep);
+}
+
 TEST(DirectFunctionsText, ReturnTheirResults) {
   const auto bytes = vm::assemble(std::string(kProgram), {17, "t.vmasm"});
   ASSERT_TRUE(bytes);
@@ -216,8 +274,9 @@ TEST(DirectFunctionsText, ReturnTheirResults) {
   for (const char* const function : {"fn0_f0", "fn1_f1", "fn2_f2", "fn3", "fn5_f4", "fn6"})
     EXPECT_NE(text.find(fmt::format("static uint32_t {}(vm_state* s, uint32_t", function)), std::string::npos)
         << function;
-  // Those with effects that may be nested too deep, and those that may fail otherwise, return a status.
-  for (const char* const function : {"f3", "f5", "f6"}) {
+  // Those with effects or loops, also of functions that they call, that may be nested too deep, and those
+  // that may fail otherwise, return a status.
+  for (const char* const function : {"f3", "f5", "f6", "f7", "f9"}) {
     const size_t at = text.find(fmt::format("_{}(vm_state* s", function));
     ASSERT_NE(at, std::string::npos) << function;
     EXPECT_EQ(text.substr(text.rfind('\n', at) + 1, 11), "static int ") << function;

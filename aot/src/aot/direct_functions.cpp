@@ -1,6 +1,7 @@
 #include "aot/direct_functions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "aot/forms.h"
 #include "aot/signature.h"
@@ -65,6 +66,20 @@ Facts facts_of(const vm::BytecodeModule& module, uint32_t ordinal) {
   return facts;
 }
 
+// Adds the loops and the effects of the functions that each function calls, and of those that these call.
+void add_callees(const std::map<uint32_t, std::set<uint32_t>>& calls, std::map<uint32_t, Facts>& facts) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto& [function, own] : facts)
+      for (const uint32_t callee : calls.at(function)) {
+        const auto found = facts.find(callee);
+        if (found == facts.end()) continue;
+        changed |= (found->second.has_loops && !std::exchange(own.has_loops, true)) ||
+                   (found->second.has_effects && !std::exchange(own.has_effects, true));
+      }
+  }
+}
+
 }  // namespace
 
 DirectFunctions direct_functions(const vm::BytecodeModule& module,
@@ -77,8 +92,8 @@ DirectFunctions direct_functions(const vm::BytecodeModule& module,
     facts[function] = facts_of(module, function);
     if (facts[function].is_direct) found.all.insert(function);
   }
+  add_callees(calls, facts);
   for (bool changed = true; changed;) {
-    changed = false;
     // A function is bounded if it or a callee is recursive.
     found.bounded.clear();
     for (bool grows = true; grows;) {

@@ -1,7 +1,7 @@
 // Direct functions: those that return their result instead of a status, so that their calls cost what calls
 // in C do. They take and return numbers and cannot fail, but for calls that are nested too deep. After that
 // they return any number, and so do all calls of such functions until the first one that returns a status,
-// which fails: a function that may be nested too deep has neither loops nor effects.
+// which fails: a function that may be nested too deep has neither loops nor effects, and calls none that has.
 #pragma once
 
 #include <cstdint>

@@ -20,6 +20,7 @@
 #include "vm/decode/flow.h"
 #include "vm/format/archive.h"
 #include "vm/module/calling_convention.h"
+#include "write/long_texts.h"
 
 namespace halyard::aot {
 
@@ -402,6 +403,8 @@ std::expected<std::vector<File>, Refusal> translate_program(std::span<const uint
   Result<std::vector<File>> files = write_program(module, options);
   if (files) {
     split_source(options.name, options.split, *files);
+    for (File& each : *files)
+      if (each.name.ends_with(".c")) each.text = without_long_texts(std::move(each.text));
     return *std::move(files);
   }
   const std::string text = files.error().text();

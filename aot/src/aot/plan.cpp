@@ -6,6 +6,7 @@
 #include <map>
 
 #include "aot/c_text.h"
+#include "aot/support.h"
 #include "vm/module/calling_convention.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
@@ -117,6 +118,30 @@ Result<ImportPlan> plan_import(const vm::Import& import) {
   return ImportPlan{.callee = identifier(import.name)};
 }
 
+// Functions that the user defines, each for one import, have names of C that nothing else has.
+Result<> check_names(const Plan& plan) {
+  const std::vector<std::string> own = own_names(plan.prefix);
+  std::map<std::string_view, const vm::Import*> users;
+  for (size_t i = 0; i < plan.imports.size(); ++i) {
+    const std::string_view callee = plan.imports[i].callee;
+    const vm::Import& import = plan.module.imports()[i];
+    if (callee.empty() || plan.imports[i].takes_state) continue;
+    if (callee.starts_with("vm_") || is_support_word(callee) || std::ranges::find(own, callee) != own.end() ||
+        std::ranges::find(plan.functions, callee) != plan.functions.end())
+      return fail(Code::UNIMPLEMENTED,
+                  "import '{}' would be the function {} in C, but the program has this name for itself; give "
+                  "the module of the import another name where the program is made",
+                  import.name, callee);
+    const vm::Import& other = *users.try_emplace(callee, &import).first->second;
+    if (other.name != import.name || other.convention != import.convention)
+      return fail(Code::UNIMPLEMENTED,
+                  "imports '{}' ({}) and '{}' ({}) would both be the function {} in C; give one of them "
+                  "another name where the program is made",
+                  other.name, other.convention, import.name, import.convention, callee);
+  }
+  return {};
+}
+
 // The version of hal whose functions aot/support has.
 constexpr uint32_t kHalVersion = 7;
 
@@ -181,6 +206,14 @@ const vm::TypeRegistry& known_types() {
   return types;
 }
 
+std::vector<std::string> own_names(std::string_view prefix) {
+  std::vector<std::string> names;
+  for (const char* const end : {"init", "state", "tensor", "parameter", "parameters", "arena_was_zero", "H_",
+                                "CONST_BYTES", "ARENA_BYTES", "STACK_BYTES"})
+    names.push_back(fmt::format("{}_{}", prefix, end));
+  return names;
+}
+
 Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_view prefix) {
   if (role != Role::program) HALYARD_TRY(check_dependencies(module));
   Plan plan{.module = module, .role = role, .prefix = std::string(prefix)};
@@ -212,6 +245,7 @@ Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_v
     plan.functions[function] = name.empty() ? fmt::format("{}fn{}", begin, function)
                                             : fmt::format("{}fn{}_{}", begin, function, identifier(name));
   }
+  HALYARD_TRY(check_names(plan));
   plan.recursive = cycles(calls);
   // Kernels are called through a table, and programs over a host have places and limits of its own.
   std::set<uint32_t> kept;

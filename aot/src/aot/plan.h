@@ -55,6 +55,9 @@ struct Plan {
   std::string element_type(uint32_t ordinal) const;
 };
 
+// The names in C that a program without a runtime may have besides those of its exports.
+std::vector<std::string> own_names(std::string_view prefix);
+
 // The types that modules may name.
 const vm::TypeRegistry& known_types();
 

@@ -58,31 +58,31 @@ std::string PublicFunction::prototype(std::string_view prefix) const {
 // Arguments become refs one after another; each is released if a later one fails.
 std::string PublicFunction::definition(std::string_view prefix, bool has_tensors) const {
   std::string text = prototype(prefix) + " {\n";
-  std::string call = this->call;
+  std::string inner_call = call;
   std::string begin;
   std::string results;
   std::string releases;
   for (size_t i = 0; i < types.arguments.size(); ++i) {
     const char type = types.arguments[i];
     if (type != 'r') {
-      call += fmt::format(", ({})a{}", outside(type).inside, i);
+      inner_call += fmt::format(", ({})a{}", outside(type).inside, i);
       continue;
     }
     text += fmt::format("  vm_ref p{} = NULL;\n", i);
     begin += fmt::format("  if (status == 0) status = hal_tensor_view(s, a{0}, &p{0});\n", i);
-    call += fmt::format(", p{}", i);
+    inner_call += fmt::format(", p{}", i);
     releases += fmt::format("    vm_release(s, p{});\n", i);
   }
   if (is_async) {
     text += "  vm_ref end = NULL;\n";
     begin += "  if (status == 0) status = hal_make_fence(s, &end);\n";
-    call += ", NULL, vm_share(end)";
+    inner_call += ", NULL, vm_share(end)";
   }
   size_t tensor = 0;
   for (size_t i = 0; i < types.results.size(); ++i) {
     const char type = types.results[i];
     text += fmt::format("  {} r{} = 0;\n", outside(type).inside, i);
-    if (!is_direct) call += fmt::format(", &r{}", i);
+    if (!is_direct) inner_call += fmt::format(", &r{}", i);
     results +=
         type == 'r'
             ? fmt::format(
@@ -96,13 +96,13 @@ std::string PublicFunction::definition(std::string_view prefix, bool has_tensors
   text += begin;
   if (is_direct) {
     if (is_bounded) text += "  if (s->depth >= VM_MAX_DEPTH) return vm_too_deep(s);\n";
-    text += fmt::format("  r0 = {});\n", call);
+    text += fmt::format("  r0 = {});\n", inner_call);
     if (is_bounded) text += "  if (s->stopped != 0) status = vm_was_too_deep(s);\n";
   } else if (releases.empty() && !is_async) {
-    text += fmt::format("  status = {});\n", call);
+    text += fmt::format("  status = {});\n", inner_call);
   } else {
-    text +=
-        fmt::format("  if (status != 0) {{\n{}    return status;\n  }}\n  status = {});\n", releases, call);
+    text += fmt::format("  if (status != 0) {{\n{}    return status;\n  }}\n  status = {});\n", releases,
+                        inner_call);
   }
   if (is_async)
     text += "  if (status == 0)\n    status = hal_end_of(s, end);\n  else\n    vm_release(s, end);\n";
@@ -112,22 +112,24 @@ std::string PublicFunction::definition(std::string_view prefix, bool has_tensors
 std::string PublicFunction::caller(size_t index) const {
   std::string text =
       fmt::format("static int vm_call_{}(vm_state* s, const vm_value* in, vm_value* out) {{\n", index);
-  std::string call = symbol + "(s";
+  std::string own_call = symbol + "(s";
   for (size_t i = 0; i < types.arguments.size(); ++i)
-    call += fmt::format(", {}in[{}].{}", types.arguments[i] == 'r' ? "&" : "", i,
-                        outside(types.arguments[i]).member);
+    own_call += fmt::format(", {}in[{}].{}", types.arguments[i] == 'r' ? "&" : "", i,
+                            outside(types.arguments[i]).member);
   for (size_t i = 0; i < types.results.size(); ++i)
-    call += fmt::format(", &out[{}].{}", i, outside(types.results[i]).member);
+    own_call += fmt::format(", &out[{}].{}", i, outside(types.results[i]).member);
   if (types.arguments.empty()) text += "  (void)in;\n";
   if (types.results.empty()) text += "  (void)out;\n";
-  return text + fmt::format("  return {});\n}}\n\n", call);
+  return text + fmt::format("  return {});\n}}\n\n", own_call);
 }
 
 Result<std::vector<PublicFunction>> public_functions(const Plan& plan, std::string& initializer) {
   // Programs with devices pass tensors; the refs of others are objects of their own.
   const bool has_tensors =
       std::ranges::any_of(plan.imports, [](const ImportPlan& each) { return each.takes_state; });
-  std::set<std::string> taken = {plan.prefix + "_init", plan.prefix + "_state", plan.prefix + "_tensor"};
+  std::set<std::string> taken;
+  for (std::string& each : own_names(plan.prefix)) taken.insert(std::move(each));
+  for (const ImportPlan& each : plan.imports) taken.insert(each.callee);
   std::vector<PublicFunction> all;
   for (const vm::Export& each : plan.module.exports()) {
     if (each.name.starts_with("__")) {
@@ -149,7 +151,11 @@ Result<std::vector<PublicFunction>> public_functions(const Plan& plan, std::stri
     made.is_async =
         each.attribute("iree.abi.model") == "coarse-fences" && made.types.arguments.ends_with("rr");
     if (made.is_async) made.types.arguments.resize(made.types.arguments.size() - 2);
-    while (!taken.insert(made.symbol).second) made.symbol += '_';
+    // A function whose arena depends on dimensions has another one that gives its bytes.
+    const std::string_view size = has_refs(made.types) ? "_arena_size" : "";
+    while (taken.contains(made.symbol) || taken.contains(fmt::format("{}{}", made.symbol, size)))
+      made.symbol += '_';
+    taken.insert({made.symbol, fmt::format("{}{}", made.symbol, size)});
     all.push_back(std::move(made));
   }
   return all;

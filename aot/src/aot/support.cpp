@@ -103,6 +103,12 @@ std::string program_support_for(std::string_view code) {
   return parts_for(code, parts);
 }
 
+bool is_support_word(std::string_view word) {
+  for (const char* const* file = kSupportFiles; *file; ++file)
+    if (words_of(*file).contains(word)) return true;
+  return words_of(kMainProgram).contains(word) || words_of(elementary_parts()).contains(word);
+}
+
 std::string main_program() {
   const std::string_view file = kMainProgram;
   const std::string text(file.substr(file.find(kBegin)));

@@ -115,6 +115,19 @@ bool Program::check_scopes(const Nodes& nodes, size_t scope) {
   return good || give_up("a number of one function is used by another one");
 }
 
+// Dispatches of no workgroup do nothing.
+void Program::erase_empty_dispatches(Nodes& nodes) {
+  for (Node& node : nodes) {
+    erase_empty_dispatches(node.body);
+    erase_empty_dispatches(node.other);
+  }
+  std::erase_if(nodes, [&](const Node& node) {
+    return node.kind == Node::Kind::dispatch &&
+           std::ranges::any_of(lifter_->sites()[node.site].counts,
+                               [&](ValueId count) { return lifter_->values().is_constant(count, 0); });
+  });
+}
+
 bool Program::lift_host() {
   std::string initializer;
   const Result<std::vector<PublicFunction>> faces = public_functions(host_, initializer);
@@ -125,6 +138,7 @@ bool Program::lift_host() {
     initializer_ = lifter_->lift(host_, each.function, {}, results);
     if (lifter_->is_stuck()) return false;
   }
+  erase_empty_dispatches(initializer_);
   remove_unused(initializer_, lifter_->values());
   bool fails = false;
   for_each_node(initializer_, [&](const Node& node) { fails |= node.kind == Node::Kind::fail; });
@@ -229,6 +243,7 @@ bool Program::lift_function(const PublicFunction& face, size_t scope) {
     }
   }
   lifter.refs() = before;
+  erase_empty_dispatches(made.body);
   remove_unused(made.body, lifter.values(), made.results());
   if (!check_scopes(made.body, scope)) return false;
   functions_.push_back(std::move(made));

@@ -82,7 +82,9 @@ class Program {
   // C. Those of kernels are in their `text`.
   std::string initializer_text();
   std::string function_text(const HostFunction& function);
-  std::string arena_function_text(const HostFunction& function);  // of functions with dynamic memory
+  // Whether the function has dynamic memory whose size is known from the dimensions of its arguments.
+  bool has_arena_function(const HostFunction& function) const;
+  std::string arena_function_text(const HostFunction& function) const;  // of these functions
   // The parameters after the state: "const float a0[4], float o0[4]".
   std::string parameters(const HostFunction& function) const;
   std::string dimensions(const HostFunction& function) const;
@@ -93,6 +95,7 @@ class Program {
       : host_(host), kernels_(kernels), lifter_(std::make_unique<Lifter>(host, kernels)) {}
 
   bool lift_host();
+  void erase_empty_dispatches(Nodes& nodes);
   bool lift_function(const PublicFunction& face, size_t scope);
   bool lift_kernels();
   bool lift_kernel(size_t kernels, uint32_t function, const std::vector<size_t>& sites);
@@ -107,6 +110,10 @@ class Program {
                  bool with_dispatches, const std::vector<MemoryId>& to_end);
   std::string dimension_locals(const HostFunction& function, size_t argument, const std::string& code,
                                std::string_view otherwise) const;
+  bool is_checked_division(ValueId id) const;
+  // The allocations of a function in their order, and the numbers that their sizes are computed from.
+  // Nothing: a size depends on other things than the dimensions of arguments, or on a branch.
+  std::optional<Nodes> allocations(const HostFunction& function) const;
   std::string constant_name(const Memory& memory) const;
   std::string memory_text(MemoryId memory, const std::vector<Placed>& placed) const;
   std::string dispatch_text(const Node& node, const std::vector<Placed>& placed, size_t time) const;

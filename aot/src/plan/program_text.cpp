@@ -328,19 +328,65 @@ std::string Program::function_text(const HostFunction& function) {
                      parameters(function), begin, body);
 }
 
-// The bytes of the arena for these dimensions: the buffers in the order of the function.
-std::string Program::arena_function_text(const HostFunction& function) {
+// Whether the division that computes a value, if one does, is checked in the function because the divisor may
+// be 0.
+bool Program::is_checked_division(ValueId id) const {
   const Values& values = lifter_->values();
-  // The numbers that the sizes depend on.
-  std::set<ValueId> needed;
-  for (auto node = function.body.rbegin(); node != function.body.rend(); ++node) {
-    if (node->kind == Node::Kind::allocate || (node->value != kNoValue && needed.contains(node->value)))
-      for (const ValueId id : node->uses) needed.insert({id, values[id].same});
+  const Value& value = values[id];
+  switch (value.op) {
+    case vm::Op::div_i32_s:
+    case vm::Op::div_i32_u:
+    case vm::Op::div_i64_s:
+    case vm::Op::div_i64_u:
+    case vm::Op::rem_i32_s:
+    case vm::Op::rem_i32_u:
+    case vm::Op::rem_i64_s:
+    case vm::Op::rem_i64_u: {
+      const Range& divisor = values[values[value.operands[1]].same].range;
+      return divisor.low <= 0 && divisor.high >= 0;
+    }
+    default:
+      return false;
   }
+}
+
+std::optional<Nodes> Program::allocations(const HostFunction& function) const {
+  const Values& values = lifter_->values();
+  std::set<ValueId> known;
+  for (const Argument& each : function.arguments) known.insert(each.shape.begin(), each.shape.end());
+  const auto is_known = [&](ValueId id) {
+    return values.is_constant(id) || known.contains(id) || known.contains(values[id].same);
+  };
   Nodes nodes;
-  for (const Node& node : function.body)
-    if (node.kind == Node::Kind::allocate || (node.value != kNoValue && needed.contains(node.value)))
+  for (const Node& node : function.body) {
+    if (node.kind == Node::Kind::allocate) {
+      if (!is_known(node.uses[0])) return std::nullopt;
       nodes.push_back(node);
+      continue;
+    }
+    if (node.kind == Node::Kind::let && node.removable && node.accesses.empty() &&
+        std::ranges::all_of(node.uses, is_known) && !uses_word(node.text, "s") &&
+        !is_checked_division(node.value)) {
+      known.insert(node.value);
+      nodes.push_back(node);
+      continue;
+    }
+    bool allocates = false;
+    for (const Nodes* const inner : {&node.body, &node.other})
+      for_each_node(*inner, [&](const Node& each) { allocates |= each.kind == Node::Kind::allocate; });
+    if (allocates) return std::nullopt;
+  }
+  remove_unused(nodes, values, {});
+  return nodes;
+}
+
+bool Program::has_arena_function(const HostFunction& function) const {
+  return function.has_dynamic_memory && allocations(function).has_value();
+}
+
+// The bytes of the arena for these dimensions: the buffers in the order of the function.
+std::string Program::arena_function_text(const HostFunction& function) const {
+  const Values& values = lifter_->values();
   NodeTexts texts = {.values = values,
                      .memory = [](MemoryId) { return std::string("0"); },
                      .dispatch = [](const Node&) { return std::string(); },
@@ -349,7 +395,7 @@ std::string Program::arena_function_text(const HostFunction& function) {
                            return fmt::format("if (!vm_reserve(&used, {}, SIZE_MAX)) return SIZE_MAX;\n",
                                               values.text(node.uses[0], Bank::i64));
                          }};
-  const std::string body = text_of(nodes, texts, 1);
+  const std::string body = text_of(*allocations(function), texts, 1);
   std::string unused;
   for (size_t i = 0; i < function.arguments.size(); ++i)
     unused += dimension_locals(function, i, body, "return SIZE_MAX");

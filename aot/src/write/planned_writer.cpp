@@ -29,6 +29,63 @@ constexpr std::string_view kMathFunctions[] = {
     "log10", "log1p",    "log2",   "pow",     "remainder", "round", "sin",   "sqrt",  "tanh",
     "isnan", "isfinite", "isinf",  "signbit", "copysign",  "ldexp"};
 
+// Words that a field of the header cannot be named by, in C or C++.
+constexpr std::string_view kKeywords[] = {"NULL",         "alignas",
+                                          "alignof",      "and",
+                                          "and_eq",       "asm",
+                                          "auto",         "bitand",
+                                          "bitor",        "bool",
+                                          "break",        "case",
+                                          "catch",        "char",
+                                          "char16_t",     "char32_t",
+                                          "char8_t",      "class",
+                                          "co_await",     "co_return",
+                                          "co_yield",     "compl",
+                                          "concept",      "const",
+                                          "const_cast",   "consteval",
+                                          "constexpr",    "constinit",
+                                          "continue",     "decltype",
+                                          "default",      "delete",
+                                          "do",           "double",
+                                          "dynamic_cast", "else",
+                                          "enum",         "explicit",
+                                          "export",       "extern",
+                                          "false",        "float",
+                                          "for",          "friend",
+                                          "goto",         "if",
+                                          "inline",       "int",
+                                          "long",         "mutable",
+                                          "namespace",    "new",
+                                          "noexcept",     "not",
+                                          "not_eq",       "nullptr",
+                                          "operator",     "or",
+                                          "or_eq",        "private",
+                                          "protected",    "public",
+                                          "register",     "reinterpret_cast",
+                                          "requires",     "restrict",
+                                          "return",       "short",
+                                          "signed",       "sizeof",
+                                          "static",       "static_assert",
+                                          "static_cast",  "struct",
+                                          "switch",       "template",
+                                          "this",         "thread_local",
+                                          "throw",        "true",
+                                          "try",          "typedef",
+                                          "typeid",       "typename",
+                                          "typeof",       "typeof_unqual",
+                                          "union",        "unsigned",
+                                          "using",        "virtual",
+                                          "void",         "volatile",
+                                          "wchar_t",      "while",
+                                          "xor",          "xor_eq"};
+
+// The name of the field for a parameter's key.
+std::string field_name(std::string_view key) {
+  std::string name = identifier(key);
+  if (std::ranges::binary_search(kKeywords, std::string_view(name))) name += '_';
+  return name;
+}
+
 class PlannedWriter {
  public:
   PlannedWriter(Program& program, const std::vector<Kernels>& kernels, const Options& options)
@@ -43,7 +100,7 @@ class PlannedWriter {
     for (const KernelFunction& each : program_.kernels()) code_ += each.text + "\n";
     const std::string begin = program_.initializer_text();
     for (const HostFunction& each : program_.functions()) {
-      if (each.has_dynamic_memory) code_ += program_.arena_function_text(each);
+      if (program_.has_arena_function(each)) code_ += program_.arena_function_text(each);
       code_ += program_.function_text(each);
     }
     code_ += initializer(begin);
@@ -86,10 +143,10 @@ class PlannedWriter {
   }
   std::string parameter_name(size_t index) const {
     const UsedParameter& each = program_.lifter().parameters[index];
-    std::string name = identifier(each.key);
+    std::string name = field_name(each.key);
     const std::vector<UsedParameter>& all = program_.lifter().parameters;
     const bool is_alone = std::ranges::count_if(all, [&](const UsedParameter& other) {
-                            return identifier(other.key) == name;
+                            return field_name(other.key) == name;
                           }) == 1;
     return is_alone ? name : fmt::format("{}_{}", name, index);
   }
@@ -169,13 +226,17 @@ class PlannedWriter {
         "{0};\n\n",
         begin_prototype());
     for (const HostFunction& each : program_.functions()) {
-      if (each.has_dynamic_memory) {
+      if (program_.has_arena_function(each)) {
         const std::string dimensions = program_.dimensions(each);
         text += fmt::format(
             "/* The bytes of the arena that the next function needs for these dimensions; SIZE_MAX: too "
             "many. */\n"
             "size_t {}_arena_size({});\n",
             each.face.symbol, dimensions.empty() ? "void" : dimensions);
+      } else if (each.has_dynamic_memory) {
+        text +=
+            "/* How much of the arena the next function needs depends on more than the dimensions of its "
+            "arguments; it fails\n * with 8 if the arena is too small. */\n";
       }
       text += function_comment(each);
       text += fmt::format("int {}({}_state* s{});\n", each.face.symbol, prefix_, program_.parameters(each));

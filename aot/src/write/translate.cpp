@@ -7,6 +7,7 @@
 
 #include "aot/c_text.h"
 #include "aot/split_source.h"
+#include "write/long_texts.h"
 #include "write/writers.h"
 
 namespace halyard::aot {
@@ -49,6 +50,8 @@ std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> mod
   Result<std::vector<File>> files = write_module(module, options, report != nullptr ? *report : unused);
   if (files) {
     split_source(options.name, options.split, *files);
+    for (File& each : *files)
+      if (each.name.ends_with(".c")) each.text = without_long_texts(std::move(each.text));
     return *std::move(files);
   }
   const std::string text = files.error().text();
