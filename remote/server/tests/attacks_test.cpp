@@ -1,4 +1,5 @@
 // Attacks by a client that may connect: each kind of hole that servers of devices have had, and more.
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 #include <algorithm>
@@ -235,6 +236,52 @@ TEST(Attacks, WorkThatWaitsForItself) {
   // The rest is dropped with its client.
   EXPECT_TRUE(server.becomes("connections", 0));
   EXPECT_TRUE(server.becomes("memory_bytes", 0));
+}
+
+// ---- Users of this machine
+
+void append_frame(std::vector<uint8_t>& to, remote::Bytes message) {
+  const uint32_t header[2] = {static_cast<uint32_t>(message.size()), 0};
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(header);
+  to.insert(to.end(), bytes, bytes + sizeof header);
+  to.insert(to.end(), message.begin(), message.end());
+}
+
+// What has come from a user who may not use the server is never handled.
+TEST(Attacks, RefusedUsersRunNothing) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  constexpr int kNobody = 65534;
+  ServerOfTest server;
+  {
+    RawClient first(server);
+  }  // now its threads run
+  remote::Message hello, submit, ping;
+  const auto name = hello.text("local-task");
+  std::vector<uint8_t> frames;
+  append_frame(frames, hello.to_server(wire::CreateHello(hello.builder(), remote::kOldestVersion,
+                                                         remote::kNewestVersion, name)));
+  const auto barrier = wire::CreateBarrier(submit.builder()).Union();
+  append_frame(frames, submit.to_server(wire::CreateSubmit(submit.builder(), 9, UINT64_MAX, 0, 0,
+                                                           wire::Operation::Barrier, barrier)));
+  // More that is to be read before the end of the connection.
+  const remote::Bytes more = ping.to_server(wire::CreatePing(ping.builder()));
+  while (frames.size() < 60000) append_frame(frames, more);
+  constexpr uint64_t kTries = 60;
+  for (uint64_t i = 0; i < kTries; ++i) {
+    int ends[2];
+    // Of this thread alone. The system notes who makes the sockets.
+    ASSERT_EQ(::syscall(SYS_setresuid, -1, kNobody, -1), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ASSERT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+    RawClient client{remote::Descriptor(ends[0])};
+    ASSERT_TRUE(client.send_bytes(frames.data(), frames.size()));
+    server->take(remote::Descriptor(ends[1]), nullptr);
+    expect_refused(client, HALYARD_PERMISSION_DENIED, "--allow_user");
+    EXPECT_FALSE(client.receive());
+  }
+  EXPECT_TRUE(server.becomes("connections_refused_total", kTries));
+  EXPECT_TRUE(server.becomes("connections", 0));
+  EXPECT_EQ(server.metric("submissions_total"), 0u);
 }
 
 // ---- Unbounded allocation

@@ -78,6 +78,11 @@ void Session::start() {
   tick();
 }
 
+void Session::refuse(const Status& why) {
+  end(why);
+  shared_.lost();
+}
+
 void Session::end(const Status& why) {
   send([&](remote::Message& message) {
     const auto status = remote::add_status(message, to_wire(why));
@@ -196,6 +201,7 @@ bool Session::received(remote::Frame& frame) {
       advance_written(**memory, written.offset(), frame.data_size);
     return true;
   }
+  if (is_over_.load(std::memory_order_relaxed)) return true;
   const wire::ToServer* const message = remote::verified_to_server(frame.message());
   if (message && handle_at_once(*message)) return true;
   if (batching != this) batch_begin = Clock::now();
@@ -242,6 +248,7 @@ void Session::received_some(bool more) {
 }
 
 void Session::handle_or_end(const wire::ToServer* message, const remote::Frame& frame) {
+  if (is_over_.load(std::memory_order_relaxed)) return;
   const Status status = outcome_of([&] { return handle(message, frame); });
   if (status.ok()) return;
   shared_.counts.broken.fetch_add(1, std::memory_order_relaxed);
@@ -322,7 +329,7 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
 
 // The bytes of a write go straight to the memory.
 std::span<uint8_t> Session::place(remote::Bytes bytes, size_t size) {
-  if (is_in_pool_.load(std::memory_order_acquire) || is_lost_.load(std::memory_order_relaxed) || !device_)
+  if (is_in_pool_.load(std::memory_order_acquire) || is_over_.load(std::memory_order_relaxed) || !device_)
     return {};
   const wire::ToServer* const message = remote::verified_to_server(bytes);
   const wire::MemoryWrite* const asked = message ? message->body_as_MemoryWrite() : nullptr;

@@ -55,7 +55,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
           std::string name);
   ~Session() override;
   void start();
-  // Ends the connection. Any thread.
+  // Instead of start(): tells the client why it is not served. Reads nothing of what it has sent.
+  void refuse(const Status& why);
+  // Ends the connection. Messages that have come and were not handled are dropped. Any thread.
   void end(const Status& why);
   // Asks the work of the client to stop. Any thread.
   void stop_work(Code code);
@@ -177,7 +179,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   ReceivingThread& receiver_;
   const std::shared_ptr<remote::Stream> stream_;
   const Clock::time_point begin_ = Clock::now();
-  std::atomic<bool> is_over_ = false;  // nothing is sent any more
+  std::atomic<bool> is_over_ = false;  // nothing is sent or handled any more
 
   std::mutex
       mutex_;  // guards the members below; name_ and client_ change only on the thread that handles messages
