@@ -449,7 +449,9 @@ std::span<uint8_t> Connection::place(Bytes message, size_t size) {
   if (!data) return {};
   const std::lock_guard lock(mutex_);
   const auto found = requests_.find(data->request());
-  if (found == requests_.end()) return {};
+  // A request that is done may end at any time, and its target with it.
+  if (found == requests_.end() || found->second->is_done || data->offset() != found->second->received)
+    return {};
   const std::span<uint8_t> target = found->second->target;
   if (data->offset() > target.size() || size > target.size() - data->offset()) return {};
   return target.subspan(data->offset(), size);
