@@ -132,16 +132,23 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   struct Work {
     Ref<WorkScope> scope;
     Clock::time_point deadline;
-    std::vector<uint64_t> memories;  // that it may write to
-    Ref<hal::Fence> wait;            // null: it waits for nothing
+    MemoryNumbers memories;                         // that it may write to, besides those of its recording
+    std::shared_ptr<const MemoryNumbers> recorded;  // null: it executes none
+    Ref<hal::Fence> wait;                           // null: it waits for nothing
+    template <typename Visit>
+    void for_each_memory(Visit visit) const {
+      for (const uint64_t number : memories) visit(number);
+      if (recorded)
+        for (const uint64_t number : *recorded) visit(number);
+    }
   };
   Clock::time_point deadline_of_work() const;
   void stop_late_work(Clock::time_point now);
   Result<hal::Timepoints> timepoints_of(const flatbuffers::Vector<const wire::Point*>* points,
                                         Status& failure);
   // Submits the operation; a failure of that goes to `failure`.
-  Result<> submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
-                  std::vector<uint64_t>& memories, Status& failure);
+  Result<> submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point, Work& work,
+                  Status& failure);
   Result<> tell_when_done(uint64_t number, const hal::Fence& done);
   void finish_begun();
   void completed(uint64_t number, const Status& status);

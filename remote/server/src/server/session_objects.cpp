@@ -83,11 +83,19 @@ Result<> Session::on(const wire::SemaphoreSignal& asked) {
 }
 
 Result<> Session::on(const wire::SemaphoreFail& asked) {
-  const SemaphoreObject* const object = HALYARD_TRY(objects_.semaphores.find(asked.id()));
+  constexpr size_t kLongestText = 4 << 10;
+  SemaphoreObject* const object = HALYARD_TRY(objects_.semaphores.find(asked.id()));
+  if (!object->semaphore) return {};
   remote::Failure failure = remote::failure_of(asked.status());
   if (failure.code == HALYARD_OK) failure.code = HALYARD_UNKNOWN;
-  if (object->semaphore)
-    object->semaphore->fail(Status(static_cast<Code>(failure.code), std::move(failure.message)));
+  std::string text = failure.message.substr(0, kLongestText);
+  Result<Charge> charge = Charge::take(client_->memory, block_bytes(text.size()), "the text of a failure");
+  if (charge) {
+    object->text = *std::move(charge);
+  } else {
+    text = "the client's memory has no room for the text of its failure";
+  }
+  object->semaphore->fail(Status(static_cast<Code>(failure.code), std::move(text)));
   return {};
 }
 

@@ -46,16 +46,16 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
       return fail(Code::RESOURCE_EXHAUSTED,
                   "the connection has {} submissions in flight; raise --max_handles of vm-device",
                   in_flight_.size());
-    if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}, wait}).second)
+    if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}, {}, wait}).second)
       return fail(Code::INVALID_ARGUMENT, "submission {} is in flight already", number);
   }
   const hal::QueuePoint point = {*device_,   asked.affinity() ? asked.affinity() : hal::kAnyQueue,
                                  wait.get(), signal.get(),
                                  memory,     scope.get(),
                                  0,          spans_ ? spans_->begin(number) : nullptr};
-  std::vector<uint64_t> memories;
+  Work work;
   if (failure.ok()) {
-    if (Result<> submitted = submit(asked, data, point, memories, failure); !submitted) {
+    if (Result<> submitted = submit(asked, data, point, work, failure); !submitted) {
       if (spans_) spans_->forget(number);
       const std::lock_guard lock(mutex_);
       in_flight_.erase(number);
@@ -64,8 +64,10 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = in_flight_.find(number); found != in_flight_.end())
-      found->second.memories = std::move(memories);
+    if (const auto found = in_flight_.find(number); found != in_flight_.end()) {
+      found->second.memories = std::move(work.memories);
+      found->second.recorded = std::move(work.recorded);
+    }
   }
   // No effect on what the work has signalled or failed already.
   if (!failure.ok()) signal->fail(failure);
@@ -119,14 +121,15 @@ bool Session::can_tell_together(uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto found = in_flight_.find(number);
   if (found == in_flight_.end()) return false;
-  for (const uint64_t memory : found->second.memories)
-    if (watched_.contains(memory)) return false;
+  bool is_watched = false;
+  found->second.for_each_memory([&](uint64_t memory) { is_watched |= watched_.contains(memory); });
+  if (is_watched) return false;
   in_flight_.erase(found);
   return true;
 }
 
 Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
-                         std::vector<uint64_t>& memories, Status& failure) {
+                         Work& work, Status& failure) {
   // A failure of the work, not of the protocol.
   const auto keep = [&](Result<> submitted) -> Result<> {
     if (!submitted && failure.ok()) failure = std::move(submitted.error());
@@ -167,7 +170,7 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
     case wire::Operation::Fill: {
       const wire::Fill& it = *asked.operation_as_Fill();
       hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
-      memories.push_back(it.target()->memory());
+      work.memories.add(it.target()->memory());
       if (!failure.ok()) return {};
       return keep(hal::queue_fill(point, *target, it.target()->offset(), it.target()->length(), it.pattern(),
                                   it.pattern_size()));
@@ -175,7 +178,7 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
     case wire::Operation::Update: {
       const wire::Update& it = *asked.operation_as_Update();
       hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
-      memories.push_back(it.target()->memory());
+      work.memories.add(it.target()->memory());
       Stage staged;
       if (it.stage() != 0) {
         if (!stage_ || stage_->number != it.stage() || stage_->bytes.size() != stage_->size)
@@ -193,7 +196,7 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       const wire::Copy& it = *asked.operation_as_Copy();
       hal::Buffer* const source = HALYARD_TRY(buffer_of(it.source()));
       hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
-      memories.push_back(it.target()->memory());
+      work.memories.add(it.target()->memory());
       if (!failure.ok()) return {};
       return keep(hal::queue_copy(point, *source, it.source()->offset(), *target, it.target()->offset(),
                                   it.target()->length()));
@@ -202,7 +205,10 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       const wire::Execute& it = *asked.operation_as_Execute();
       const ListObject* const list = HALYARD_TRY(objects_.lists.find(it.list()));
       if (!list->failure.ok()) failure = list->failure;
-      memories = list->memories;
+      if (it.bindings() && it.bindings()->size() > hal::kMaxSlots)
+        return fail(Code::INVALID_ARGUMENT, "a binding table has {} entries; expected at most {}",
+                    it.bindings()->size(), hal::kMaxSlots);
+      work.recorded = list->memories;
       std::vector<hal::Binding> table;
       if (it.bindings())
         for (const wire::Binding* const binding : *it.bindings()) {
@@ -215,10 +221,11 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
               failure = Status(Code::OUT_OF_RANGE,
                                "an entry of a table has the length 2^64-1; lengths are explicit");
             entry = {memory->buffer.get(), binding->offset(), binding->length()};
-            memories.push_back(binding->memory());
+            work.memories.add(binding->memory());
           }
           table.push_back(entry);
         }
+      if (failure.ok()) failure = to_status(work.memories.finish(*point.memory));
       if (!failure.ok()) return {};
       return keep(hal::queue_execute(point, *list->commands, table));
     }
@@ -243,11 +250,12 @@ void Session::completed(uint64_t number, const Status& status) {
     const std::lock_guard lock(mutex_);
     const auto found = in_flight_.find(number);
     if (found == in_flight_.end()) return;
-    for (const uint64_t memory : found->second.memories)
-      if (const auto watched = watched_.find(memory); watched != watched_.end()) {
-        memories.push_back({memory});
-        is_long |= !watched->second->is_mappable() || watched->second->length() > remote::kPiece;
-      }
+    found->second.for_each_memory([&](uint64_t memory) {
+      const auto watched = watched_.find(memory);
+      if (watched == watched_.end()) return;
+      memories.push_back({memory});
+      is_long |= !watched->second->is_mappable() || watched->second->length() > remote::kPiece;
+    });
     in_flight_.erase(found);
   }
   if (!status.ok()) shared_.counts.failures.fetch_add(1, std::memory_order_relaxed);
