@@ -333,6 +333,7 @@ void Connection::answer(uint64_t number, Take take, bool is_welcome) {
 }
 
 kit::Result<> Connection::send_blob(const Sha256& digest, Bytes bytes) {
+  const std::lock_guard lock(blob_mutex_);
   const wire::Digest name = to_wire(digest);
   for (size_t offset = 0; offset < bytes.size(); offset += kPiece) {
     HALYARD_KIT_TRY(check());
@@ -342,6 +343,14 @@ kit::Result<> Connection::send_blob(const Sha256& digest, Bytes bytes) {
          Stream::Urgency::now);
   }
   return {};
+}
+
+void Connection::stage(uint64_t number, Bytes bytes) {
+  for (size_t offset = 0; offset < bytes.size(); offset += kPiece) {
+    Message message;
+    const auto body = wire::CreateStageWrite(message.builder(), number, bytes.size(), offset);
+    send(message.to_server(body), bytes.subspan(offset, std::min(kPiece, bytes.size() - offset)));
+  }
 }
 
 // ---- Work in flight
