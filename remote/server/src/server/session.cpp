@@ -22,6 +22,7 @@ constexpr std::chrono::microseconds kLongBatch{500};
 // When this thread has begun to handle messages that came together.
 thread_local Session::Clock::time_point batch_begin;
 constexpr size_t kUncharged = 64 << 10;  // bytes that may wait for a client without being charged
+constexpr size_t kUnderWay = 8 << 20;    // bytes that are sent before the client is awaited
 constexpr size_t kQuickBytes = 1 << 20;  // are copied, cleared or hashed in a moment
 
 size_t size_of(const remote::Frame& frame) { return frame.message_size + frame.data_size + kFrameOverhead; }
@@ -170,9 +171,10 @@ bool Session::charge_unsent() {
   return unsent_charge_.grow_to(charged, "bytes that wait for the client").has_value();
 }
 
+bool Session::has_much_unsent() const { return stream_->queued() > kUnderWay; }
+
 bool Session::await_receiver() {
   if (batching == this) return true;  // a thread that receives for other clients, too, and a short answer
-  constexpr size_t kUnderWay = 8 << 20;
   const Clock::time_point begin = Clock::now();
   for (size_t least = SIZE_MAX; !is_over_.load(std::memory_order_relaxed) && !stream_->is_ended();) {
     const size_t queued = stream_->queued();
@@ -296,8 +298,11 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
       return (capabilities & HALYARD_DEVICE_WRITES_CONSTANTS) != 0;
     case wire::ToServerBody::MemoryWrite:
       return is_mapped(message.body_as_MemoryWrite()->id());
-    case wire::ToServerBody::MemoryRead:
-      return is_mapped(message.body_as_MemoryRead()->id());
+    case wire::ToServerBody::MemoryRead: {
+      // Without credit all bytes are sent, so the client is awaited.
+      const wire::MemoryRead& asked = *message.body_as_MemoryRead();
+      return is_mapped(asked.id()) && (asked.credit() > 0 || asked.length() <= remote::kPiece);
+    }
     case wire::ToServerBody::Credit: {
       const auto found = readings_.find(message.body_as_Credit()->request());
       return found == readings_.end() || found->second.buffer->is_mappable();

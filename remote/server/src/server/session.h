@@ -135,6 +135,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
     MemoryNumbers memories;                         // that it may write to, besides those of its recording
     std::shared_ptr<const MemoryNumbers> recorded;  // null: it executes none
     Ref<hal::Fence> wait;                           // null: it waits for nothing
+    Ref<hal::Fence> done;
     template <typename Visit>
     void for_each_memory(Visit visit) const {
       for (const uint64_t number : memories) visit(number);
@@ -156,13 +157,26 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   // flight any more.
   bool can_tell_together(uint64_t number);
   void send_spans(uint64_t submission);
-  // Sends bytes of watched memories.
+  // Sends bytes of watched memories. False: the connection has ended.
   struct Changed {
     uint64_t memory;
     uint64_t offset = 0;  // within the memory
     uint64_t length = UINT64_MAX;
   };
-  void send_contents(const std::vector<Changed>& changes);
+  bool send_contents(const std::vector<Changed>& changes);
+  // What the client is told of work that has ended.
+  struct News {
+    uint64_t submission = 0;
+    Status status;
+    std::vector<Changed> contents;  // before its completion
+    bool is_long = false;           // waits for copies by the device, or for the client
+  };
+  // Under mutex_:
+  void add_contents(const Work& work, News& news);
+  void add_contents_of_reached_work(News& news);
+  // Tells all news in order. Long news are told on a thread of the pool.
+  void tell(bool is_in_pool);
+  void tell_one(const News& news);
 
   // ---- Answers
 
@@ -175,6 +189,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   // Waits until the client has received most of what was sent, but not while messages are handled on the
   // thread that receives. False: the connection has ended.
   bool await_receiver();
+  bool has_much_unsent() const;
 
   void tick();
   void look_around();
@@ -208,14 +223,18 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::pmr::unsynchronized_pool_resource work_nodes_;
   std::pmr::unordered_map<uint64_t, Work> in_flight_{&work_nodes_};
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
-  uint64_t loading_ = 0;  // the request of an executable that is being loaded
+  std::deque<News> news_;                 // in the order in which the client is told
+  std::unordered_set<uint64_t> changed_;  // memories whose contents are among the news
+  bool is_telling_ = false;               // a thread does, or a handler of the pool will
+  uint64_t loading_ = 0;                  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;
   Clock::time_point loading_deadline_;
 
   std::mutex unsent_mutex_;
   Charge unsent_charge_;  // for bytes that wait for the client; guarded by unsent_mutex_
 
-  std::mutex contents_mutex_;  // bytes are sent in the order in which they were read
+  // Bytes are sent in the order in which they were read. Not held while somebody waits for the client.
+  std::mutex contents_mutex_;
 
   // Of the thread that receives:
   Ref<hal::Allocation> placed_;                              // mapped, for bytes that are being received
