@@ -530,7 +530,7 @@ bool Connection::received(Frame& frame) {
       break;
     }
     case wire::ToClientBody::Functions:
-      take_functions(*root->body_as_Functions());
+      take_functions(*root->body_as_Functions(), frame.message_size);
       break;
     case wire::ToClientBody::Completed:
       completed(root->body_as_Completed()->submission(),
@@ -586,7 +586,18 @@ void Connection::take_data(const wire::Data& data, const Frame& frame) {
     });
 }
 
-void Connection::take_functions(const wire::Functions& functions) {
+// Functions of a message may be the same table many times: they have no more text than the message.
+void Connection::take_functions(const wire::Functions& functions, size_t message_size) {
+  constexpr size_t kMost = 1 << 16;
+  size_t text = 0;
+  if (functions.functions()) {
+    if (functions.functions()->size() > kMost)
+      return broken(std::to_string(functions.functions()->size()) +
+                    " functions of an executable, more than " + std::to_string(kMost));
+    for (const wire::Function* const given : *functions.functions())
+      text += view(given->name()).size() + view(given->source()).size();
+  }
+  if (text > message_size) return broken("functions of an executable with more text than their message has");
   answer(functions.request(), [&](Request& request) {
     if (functions.functions())
       for (const wire::Function* const given : *functions.functions()) {

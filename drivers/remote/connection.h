@@ -186,7 +186,7 @@ class Connection final : public Receiver,
   template <typename Take>
   void answer(uint64_t number, Take take, bool is_welcome = false);
   void take_data(const wire::Data& data, const Frame& frame);
-  void take_functions(const wire::Functions& functions);
+  void take_functions(const wire::Functions& functions, size_t message_size);
   void completed(uint64_t submission, const Failure& failure);
   void complete(std::unique_ptr<InFlight> work, const Failure& failure);
   void tell_completed();

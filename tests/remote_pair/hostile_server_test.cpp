@@ -238,6 +238,33 @@ TEST_F(Hostile, AnswersOfOtherRequestsAndKinds) {
   EXPECT_EQ(connection_->properties().queue_count, 1u);
 }
 
+TEST_F(Hostile, FunctionsThatAreTheSameTable) {
+  for (const auto& [count, size] : {std::pair{300, 1 << 20}, std::pair{100000, 1}}) {
+    open([count = count, size = size](HostileServer& server, const wire::ToServer& asked) {
+      if (!asked.body_as_Query()) return;
+      server.send([&](Message& message) {
+        flatbuffers::FlatBufferBuilder& builder = message.builder();
+        const auto name = message.text(std::string(static_cast<size_t>(size), 'f'));
+        const auto function = wire::CreateFunction(builder, name);
+        const auto list = builder.CreateVector(std::vector(static_cast<size_t>(count), function));
+        return wire::CreateFunctions(builder, asked.body_as_Query()->request(), list);
+      });
+    });
+    Request request;
+    const kit::Result<> answered = connection_->request(request, [&](uint64_t number) {
+      Message message;
+      connection_->send(message.to_server(wire::CreateQuery(message.builder(), number)), {},
+                        Stream::Urgency::now);
+    });
+    ASSERT_FALSE(answered);
+    EXPECT_EQ(answered.failure().code, HALYARD_INTERNAL) << answered.failure().message;
+    EXPECT_NE(answered.failure().message.find("functions of an executable"), std::string::npos);
+    device_.reset();
+    connection_.reset();
+    server_.reset();
+  }
+}
+
 TEST_F(Hostile, NoMessages) {
   const uint32_t headers[][2] = {
       {UINT32_MAX, 0}, {8, UINT32_MAX}, {0, 0}, {kMaxMessage + 1, 0}, {16, kMaxData + 1}};
