@@ -507,6 +507,20 @@ TEST(Attacks, PiecesOfBlobsOutOfOrder) {
   }
 }
 
+TEST(Attacks, PiecesOfBlobsWithOtherSizes) {
+  ServerOfTest server;
+  RawClient client(server);
+  const uint8_t bytes[8] = {};
+  const wire::Digest name = remote::to_wire(remote::Sha256{9});
+  for (const uint64_t size : {16, 12})
+    client.send(
+        [&](remote::Message& message) {
+          return wire::CreateBlobWrite(message.builder(), &name, size, size == 16 ? 0 : 4);
+        },
+        remote::Bytes(bytes, 4));
+  expect_refused(client, HALYARD_INVALID_ARGUMENT, "a blob of 16 bytes, found those of one of 12");
+}
+
 // A client asks for all bytes at once, again and again, and receives none: what waits for it is bounded.
 TEST(Attacks, ReadsThatNobodyReceives) {
   ServerOptions options;

@@ -281,12 +281,28 @@ void Session::handle_backlog() {
   stream_->resume();
 }
 
+bool Session::is_unwritten(uint64_t number) {
+  const Result<MemoryObject*> memory = objects_.memories.find(number);
+  return memory && (*memory)->unwritten != UINT64_MAX;
+}
+
+bool Session::has_unwritten() {
+  while (!unwritten_.empty() && !is_unwritten(unwritten_.back())) unwritten_.pop_back();
+  return !unwritten_.empty();
+}
+
 bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame) {
   if (!device_) return false;  // opening it may take long
   const uint32_t capabilities = device_->properties().capabilities;
   const auto is_mapped = [&](uint64_t number) {
     const Result<MemoryObject*> memory = objects_.memories.find(number);
     return !memory || !(*memory)->buffer || (*memory)->buffer->is_mappable();
+  };
+  // Bytes that the client has not written are cleared before the memory is used.
+  const auto clears_much = [&](uint64_t number) {
+    const Result<MemoryObject*> memory = objects_.memories.find(number);
+    return memory && (*memory)->unwritten != UINT64_MAX &&
+           (*memory)->buffer->length() - (*memory)->unwritten > kQuickBytes;
   };
   switch (message.body_type()) {
     case wire::ToServerBody::MemoryCreate: {
@@ -296,12 +312,17 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
     case wire::ToServerBody::MemoryImport:
       if (message.body_as_MemoryImport()->file()) return false;
       return (capabilities & HALYARD_DEVICE_WRITES_CONSTANTS) != 0;
-    case wire::ToServerBody::MemoryWrite:
-      return is_mapped(message.body_as_MemoryWrite()->id());
+    case wire::ToServerBody::MemoryWrite: {
+      const wire::MemoryWrite& asked = *message.body_as_MemoryWrite();
+      const Result<MemoryObject*> memory = objects_.memories.find(asked.id());
+      const bool is_next = memory && (*memory)->unwritten == asked.offset();
+      return is_mapped(asked.id()) && (is_next || !clears_much(asked.id()));
+    }
     case wire::ToServerBody::MemoryRead: {
       // Without credit all bytes are sent, so the client is awaited.
       const wire::MemoryRead& asked = *message.body_as_MemoryRead();
-      return is_mapped(asked.id()) && (asked.credit() > 0 || asked.length() <= remote::kPiece);
+      return is_mapped(asked.id()) && !clears_much(asked.id()) &&
+             (asked.credit() > 0 || asked.length() <= remote::kPiece);
     }
     case wire::ToServerBody::Credit: {
       const auto found = readings_.find(message.body_as_Credit()->request());
@@ -310,18 +331,20 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
     case wire::ToServerBody::BlobWrite:
       return message.body_as_BlobWrite()->size() <= kQuickBytes;
     case wire::ToServerBody::ListCreate:
-      return frame.message_size <= kQuickBytes;
+      return frame.message_size <= kQuickBytes && !has_unwritten();
     // Work may begin, on this thread if the device runs it there.
     case wire::ToServerBody::Submit:
+      return (capabilities & HALYARD_DEVICE_RUNS_IN_CALLER) == 0 && !has_unwritten();
     case wire::ToServerBody::SemaphoreSignal:
     case wire::ToServerBody::SemaphoreFail:
     case wire::ToServerBody::SemaphoreDestroy:
     case wire::ToServerBody::Destroy:
       return (capabilities & HALYARD_DEVICE_RUNS_IN_CALLER) == 0;
+    case wire::ToServerBody::MemoryWatch:
+      return !clears_much(message.body_as_MemoryWatch()->id());
     case wire::ToServerBody::Query:
     case wire::ToServerBody::BlobsWanted:
     case wire::ToServerBody::MemoryDestroy:
-    case wire::ToServerBody::MemoryWatch:
     case wire::ToServerBody::SemaphoreCreate:
     case wire::ToServerBody::StageWrite:
     case wire::ToServerBody::ListDestroy:

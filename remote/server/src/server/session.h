@@ -78,6 +78,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   bool handle_at_once(const wire::ToServer& message);
   // Whether the message is handled in a moment.
   bool is_quick(const wire::ToServer& message, const remote::Frame& frame);
+  // Whether the client has promised to write the memory, and has not written all of it; any memory.
+  bool is_unwritten(uint64_t number);
+  bool has_unwritten();
   Result<> greet(const wire::Hello& hello);
 
   Result<> on(const wire::Query& asked);
@@ -244,6 +247,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   uint32_t version_ = 0;          // of the protocol
   std::shared_ptr<Spans> spans_;  // null: the client records no trace
   Objects objects_;
+  std::vector<uint64_t> unwritten_;  // memories that the client has promised to write; some may be written
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device
   std::unordered_map<uint64_t, Reading> readings_;
   std::map<remote::Sha256, Ref<Bytes>> wanted_;  // blobs that the client was told of

@@ -78,6 +78,11 @@ Result<> Session::on(const wire::MemoryCreate& asked) {
     memory.failure = std::move(made.error());
   }
   const Status failure = memory.failure;
+  if (memory.unwritten != UINT64_MAX) {
+    if (unwritten_.size() >= 2 * shared_.limits.handles)
+      std::erase_if(unwritten_, [this](uint64_t number) { return !is_unwritten(number); });
+    unwritten_.push_back(asked.id());
+  }
   // With a request the client knows whether there is a memory, and destroys it in both cases.
   HALYARD_TRY(objects_.memories.add(asked.id(), std::move(memory)));
   if (asked.request() != 0) done(asked.request(), failure);

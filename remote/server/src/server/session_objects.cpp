@@ -116,6 +116,10 @@ Result<> Session::on(const wire::BlobWrite& asked, remote::Bytes data) {
     return fail(Code::INVALID_ARGUMENT, "bytes of a blob come before its beginning");
   if (!blob_->upload) return {};
   BlobUpload& upload = *blob_->upload;
+  if (asked.size() != upload.size())
+    return fail(Code::INVALID_ARGUMENT,
+                "expected the next bytes of a blob of {} bytes, found those of one of {}", upload.size(),
+                asked.size());
   if (asked.offset() != upload.written() || data.empty() || data.size() > upload.size() - upload.written())
     return fail(Code::INVALID_ARGUMENT,
                 "expected the bytes of a blob from {} on, at most {}, found {} bytes from {} on",
