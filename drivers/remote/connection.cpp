@@ -333,6 +333,7 @@ void Connection::answer(uint64_t number, Take take, bool is_welcome) {
 }
 
 kit::Result<> Connection::send_blob(const Sha256& digest, Bytes bytes) {
+  const std::lock_guard lock(blob_mutex_);
   const wire::Digest name = to_wire(digest);
   for (size_t offset = 0; offset < bytes.size(); offset += kPiece) {
     HALYARD_KIT_TRY(check());
@@ -342,6 +343,14 @@ kit::Result<> Connection::send_blob(const Sha256& digest, Bytes bytes) {
          Stream::Urgency::now);
   }
   return {};
+}
+
+void Connection::stage(uint64_t number, Bytes bytes) {
+  for (size_t offset = 0; offset < bytes.size(); offset += kPiece) {
+    Message message;
+    const auto body = wire::CreateStageWrite(message.builder(), number, bytes.size(), offset);
+    send(message.to_server(body), bytes.subspan(offset, std::min(kPiece, bytes.size() - offset)));
+  }
 }
 
 // ---- Work in flight
@@ -449,7 +458,9 @@ std::span<uint8_t> Connection::place(Bytes message, size_t size) {
   if (!data) return {};
   const std::lock_guard lock(mutex_);
   const auto found = requests_.find(data->request());
-  if (found == requests_.end()) return {};
+  // A request that is done may end at any time, and its target with it.
+  if (found == requests_.end() || found->second->is_done || data->offset() != found->second->received)
+    return {};
   const std::span<uint8_t> target = found->second->target;
   if (data->offset() > target.size() || size > target.size() - data->offset()) return {};
   return target.subspan(data->offset(), size);
@@ -519,7 +530,7 @@ bool Connection::received(Frame& frame) {
       break;
     }
     case wire::ToClientBody::Functions:
-      take_functions(*root->body_as_Functions());
+      take_functions(*root->body_as_Functions(), frame.message_size);
       break;
     case wire::ToClientBody::Completed:
       completed(root->body_as_Completed()->submission(),
@@ -575,7 +586,18 @@ void Connection::take_data(const wire::Data& data, const Frame& frame) {
     });
 }
 
-void Connection::take_functions(const wire::Functions& functions) {
+// Functions of a message may be the same table many times: they have no more text than the message.
+void Connection::take_functions(const wire::Functions& functions, size_t message_size) {
+  constexpr size_t kMost = 1 << 16;
+  size_t text = 0;
+  if (functions.functions()) {
+    if (functions.functions()->size() > kMost)
+      return broken(std::to_string(functions.functions()->size()) +
+                    " functions of an executable, more than " + std::to_string(kMost));
+    for (const wire::Function* const given : *functions.functions())
+      text += view(given->name()).size() + view(given->source()).size();
+  }
+  if (text > message_size) return broken("functions of an executable with more text than their message has");
   answer(functions.request(), [&](Request& request) {
     if (functions.functions())
       for (const wire::Function* const given : *functions.functions()) {

@@ -114,6 +114,16 @@ class Connection final : public Receiver,
     return send(std::exchange(created_, {}));
   }
 
+  // Sends the bytes of a large update, then calls `send()`, which sends the submission that uses them. The
+  // server keeps the bytes of one update at a time. No effect of its own without bytes.
+  template <typename Send>
+  kit::Result<> with_staged(uint64_t number, Bytes bytes, Send send) {
+    if (bytes.empty()) return send();
+    const std::lock_guard lock(staging_mutex_);
+    stage(number, bytes);
+    return send();
+  }
+
   // ---- Requests: sends a message and waits for the answer
 
   // `ask(number)` sends the message. A `stop` ends the wait, with its code.
@@ -123,7 +133,7 @@ class Connection final : public Receiver,
     ask(request.number);
     return wait(request, stop);
   }
-  // Sends the bytes of a blob.
+  // Sends the bytes of a blob. The server takes one blob at a time.
   kit::Result<> send_blob(const Sha256& digest, Bytes bytes);
 
   // ---- Work in flight
@@ -170,12 +180,13 @@ class Connection final : public Receiver,
     if (has_destroyed_.load(std::memory_order_acquire)) send_destroyed_now();
   }
   void send_destroyed_now();
+  void stage(uint64_t number, Bytes bytes);
   void begin(Request& request);
   kit::Result<> wait(Request& request, const kit::Stop& stop);
   template <typename Take>
   void answer(uint64_t number, Take take, bool is_welcome = false);
   void take_data(const wire::Data& data, const Frame& frame);
-  void take_functions(const wire::Functions& functions);
+  void take_functions(const wire::Functions& functions, size_t message_size);
   void completed(uint64_t submission, const Failure& failure);
   void complete(std::unique_ptr<InFlight> work, const Failure& failure);
   void tell_completed();
@@ -210,6 +221,9 @@ class Connection final : public Receiver,
   Failure loss_;
 
   Clock::time_point last_ping_{};  // of the thread that the timer calls
+
+  std::mutex staging_mutex_;  // held while an update and its submission are sent
+  std::mutex blob_mutex_;     // held while a blob is sent
 
   std::mutex created_mutex_;          // guards the member below; held while it is sent
   std::vector<wire::Point> created_;  // semaphores that no message has created yet

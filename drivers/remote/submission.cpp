@@ -15,7 +15,9 @@ namespace {
 struct Operation {
   wire::Operation kind = wire::Operation::Barrier;
   flatbuffers::Offset<void> body;
-  Bytes data = {};
+  Bytes data = {};    // of the frame
+  Bytes staged = {};  // that are sent before
+  uint64_t stage = 0;
 };
 
 kit::Result<flatbuffers::Offset<wire::Execute>> execute_to_wire(flatbuffers::FlatBufferBuilder& builder,
@@ -30,17 +32,6 @@ kit::Result<flatbuffers::Offset<wire::Execute>> execute_to_wire(flatbuffers::Fla
   }
   const auto table = builder.CreateVectorOfStructs(bindings);
   return wire::CreateExecute(builder, reinterpret_cast<const CommandList*>(execute.list)->number(), table);
-}
-
-// Sends the bytes of a large update before it; returns their number.
-uint64_t stage(Connection& server, Bytes bytes) {
-  const uint64_t number = server.new_number();
-  for (size_t offset = 0; offset < bytes.size(); offset += kPiece) {
-    Message message;
-    const auto body = wire::CreateStageWrite(message.builder(), number, bytes.size(), offset);
-    server.send(message.to_server(body), bytes.subspan(offset, std::min(kPiece, bytes.size() - offset)));
-  }
-  return number;
 }
 
 kit::Result<Operation> operation_to_wire(Message& message, const std::shared_ptr<Connection>& server,
@@ -70,9 +61,10 @@ kit::Result<Operation> operation_to_wire(Message& message, const std::shared_ptr
       const wire::Range target = HALYARD_KIT_TRY(to_wire(server, operation.update.target));
       const Bytes bytes = {static_cast<const uint8_t*>(operation.update.source),
                            operation.update.target.length};
-      const uint64_t staged = bytes.size() > kPiece ? stage(*server, bytes) : 0;
-      return Operation{wire::Operation::Update, wire::CreateUpdate(builder, &target, 0, staged).Union(),
-                       staged ? Bytes() : bytes};
+      const bool is_large = bytes.size() > kPiece;
+      const uint64_t stage = is_large ? server->new_number() : 0;
+      return Operation{wire::Operation::Update, wire::CreateUpdate(builder, &target, 0, stage).Union(),
+                       is_large ? Bytes() : bytes, is_large ? bytes : Bytes(), stage};
     }
     case HALYARD_OPERATION_COPY: {
       const wire::Range source = HALYARD_KIT_TRY(to_wire(server, operation.copy.source));
@@ -138,13 +130,16 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
       memory->ends();
     };
   const std::vector<std::shared_ptr<Forward>> forwards = work->forwards;
-  HALYARD_KIT_TRY(server->with_created([&](const std::vector<wire::Point>& created) {
-    const auto semaphores = created.empty() ? flatbuffers::Offset<flatbuffers::Vector<const wire::Point*>>()
-                                            : builder.CreateVectorOfStructs(created);
-    const Bytes bytes = message.to_server(wire::CreateSubmit(
-        builder, number, submission.affinity, waited, signalled, operation.kind, operation.body, semaphores));
-    return server->add(std::move(work),
-                       [&](Stream::Urgency urgency) { server->send(bytes, operation.data, urgency); });
+  HALYARD_KIT_TRY(server->with_staged(operation.stage, operation.staged, [&] {
+    return server->with_created([&](const std::vector<wire::Point>& created) {
+      const auto semaphores = created.empty() ? flatbuffers::Offset<flatbuffers::Vector<const wire::Point*>>()
+                                              : builder.CreateVectorOfStructs(created);
+      const Bytes bytes =
+          message.to_server(wire::CreateSubmit(builder, number, submission.affinity, waited, signalled,
+                                               operation.kind, operation.body, semaphores));
+      return server->add(std::move(work),
+                         [&](Stream::Urgency urgency) { server->send(bytes, operation.data, urgency); });
+    });
   }));
   for (const std::shared_ptr<Forward>& forward : forwards) forward->begin();
   return {};

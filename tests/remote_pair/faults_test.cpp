@@ -13,6 +13,7 @@
 #include "device.h"
 #include "fake_host.h"
 #include "link.h"
+#include "remote/digest.h"
 #include "server/server.h"
 
 namespace halyard::remote {
@@ -319,6 +320,72 @@ TEST_F(Faults, OtherDevicesGoOn) {
   other.join();
   EXPECT_GT(right.load(), 0);
   EXPECT_EQ(wrong.load(), 0);
+}
+
+// Pieces of blobs, and of large updates, of several threads.
+TEST_F(Faults, UploadsOfSeveralThreads) {
+  constexpr uint64_t kSize = 1 << 20;
+  constexpr int kRounds = 100;
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  server_.take(Descriptor(ends[1]));
+  Place place;
+  place.transport = Transport::unix_socket;
+  place.patience = std::chrono::seconds(120);
+  auto opened = Connection::over(kServices, runtime_, std::move(place), Descriptor(ends[0]));
+  ASSERT_TRUE(opened) << opened.failure().message;
+  Device device(*opened);
+  std::atomic<int> submitted = 0, completed = 0;
+  const auto update = [&](uint8_t value) {
+    halyard_memory_info_t info = {};
+    info.struct_size = sizeof info;
+    auto memory = device.allocate(memory_request(kSize), false, info);
+    ASSERT_TRUE(memory) << memory.failure().message;
+    const std::vector<uint8_t> bytes(kSize, value);
+    halyard_operation_t operation = {};
+    operation.struct_size = sizeof operation;
+    operation.kind = HALYARD_OPERATION_UPDATE;
+    operation.update = {bytes.data(),
+                        {reinterpret_cast<halyard_driver_memory_t>(memory->get()), 0, 0, 0, kSize}};
+    halyard_submission_t submission = {};
+    submission.struct_size = sizeof submission;
+    submission.affinity = 1;
+    submission.operation = &operation;
+    submission.completed = [](void* count, halyard_status_t status) {
+      kServices.status_release(nullptr, status);
+      ++*static_cast<std::atomic<int>*>(count);
+    };
+    submission.completed_user = &completed;
+    for (int i = 0; i < kRounds; ++i) {
+      kit::TaskList ready;
+      const kit::Result<> sent = device.submit(submission, ready);
+      ASSERT_TRUE(sent) << sent.failure().message;
+      ++submitted;
+    }
+    auto mapped = (*memory)->map(HALYARD_MAP_READ, 0, kSize);
+    ASSERT_TRUE(mapped) << mapped.failure().message;
+    (*memory)->unmap();
+  };
+  std::vector<std::thread> threads;
+  for (uint8_t number = 0; number < 6; ++number)
+    threads.emplace_back([&, number] {
+      if (number % 2 == 0) return update(number);
+      std::vector<uint8_t> blob(kSize, number);
+      for (int i = 0; i < kRounds; ++i) {
+        blob[0] = static_cast<uint8_t>(i);
+        const kit::Result<> sent = (*opened)->send_blob(sha256(blob), blob);
+        ASSERT_TRUE(sent) << sent.failure().message;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  const auto end = Clock::now() + std::chrono::seconds(120);
+  while (completed.load() < submitted.load() && Clock::now() < end)
+    std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_EQ(completed.load(), submitted.load());
+  std::string reason;
+  (void)device.grade("vmvx-bytecode-fb", {}, reason);  // after all pieces
+  const kit::Result<> checked = (*opened)->check();
+  EXPECT_TRUE(checked) << checked.failure().message;
 }
 
 TEST_F(Faults, NoThreadsForConnections) {

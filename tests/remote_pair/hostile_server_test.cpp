@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -164,6 +165,43 @@ TEST_F(Hostile, BytesThatNobodyAskedFor) {
   }
 }
 
+// A request that is done is as good as over: what the server sends for it later goes nowhere.
+TEST_F(Hostile, BytesOfReadsThatAreDone) {
+  open([](HostileServer&, const wire::ToServer&) {});
+  Receiver& receiver = *connection_;
+  std::vector<uint8_t> target(64 << 10, 0x11);
+  const auto place = [&](uint64_t request, uint64_t offset, size_t size) {
+    Message message;
+    return receiver.place(message.to_client(wire::CreateData(message.builder(), request, offset)), size);
+  };
+  const auto receive = [&](Bytes message, std::span<uint8_t> data) {
+    Frame frame;
+    frame.block = std::make_unique<uint8_t[]>(message.size());
+    std::memcpy(frame.block.get(), message.data(), message.size());
+    frame.message_size = message.size();
+    frame.data = data.data();
+    frame.data_size = data.size();
+    receiver.received(frame);
+  };
+  for (const bool is_whole : {true, false}) {
+    Request request;
+    request.target = target;
+    EXPECT_TRUE(connection_->request(request, [&](uint64_t number) {
+      // Bytes go straight to their place if they are those that come next.
+      EXPECT_TRUE(place(number, 16 << 10, 16 << 10).empty());
+      const std::span<uint8_t> placed = place(number, 0, is_whole ? target.size() : 16 << 10);
+      ASSERT_EQ(placed.data(), target.data());
+      Message data, done;
+      receive(data.to_client(wire::CreateData(data.builder(), number, 0)), placed);
+      if (!is_whole) receive(done.to_client(wire::CreateDone(done.builder(), number)), {});
+      // The request is not forgotten yet.
+      EXPECT_TRUE(place(number, 0, 16 << 10).empty());
+      EXPECT_TRUE(place(number, 16 << 10, 16 << 10).empty());
+    }));
+    EXPECT_EQ(request.received, is_whole ? target.size() : size_t{16 << 10});
+  }
+}
+
 TEST_F(Hostile, AnswersOfOtherRequestsAndKinds) {
   open([](HostileServer& server, const wire::ToServer& asked) {
     const wire::MemoryRead* const read = asked.body_as_MemoryRead();
@@ -198,6 +236,33 @@ TEST_F(Hostile, AnswersOfOtherRequestsAndKinds) {
   const kit::Failure failure = read(64);
   EXPECT_EQ(failure.code, HALYARD_UNKNOWN) << failure.message;
   EXPECT_EQ(connection_->properties().queue_count, 1u);
+}
+
+TEST_F(Hostile, FunctionsThatAreTheSameTable) {
+  for (const auto& [count, size] : {std::pair{300, 1 << 20}, std::pair{100000, 1}}) {
+    open([count = count, size = size](HostileServer& server, const wire::ToServer& asked) {
+      if (!asked.body_as_Query()) return;
+      server.send([&](Message& message) {
+        flatbuffers::FlatBufferBuilder& builder = message.builder();
+        const auto name = message.text(std::string(static_cast<size_t>(size), 'f'));
+        const auto function = wire::CreateFunction(builder, name);
+        const auto list = builder.CreateVector(std::vector(static_cast<size_t>(count), function));
+        return wire::CreateFunctions(builder, asked.body_as_Query()->request(), list);
+      });
+    });
+    Request request;
+    const kit::Result<> answered = connection_->request(request, [&](uint64_t number) {
+      Message message;
+      connection_->send(message.to_server(wire::CreateQuery(message.builder(), number)), {},
+                        Stream::Urgency::now);
+    });
+    ASSERT_FALSE(answered);
+    EXPECT_EQ(answered.failure().code, HALYARD_INTERNAL) << answered.failure().message;
+    EXPECT_NE(answered.failure().message.find("functions of an executable"), std::string::npos);
+    device_.reset();
+    connection_.reset();
+    server_.reset();
+  }
 }
 
 TEST_F(Hostile, NoMessages) {

@@ -1,4 +1,5 @@
 // Attacks by a client that may connect: each kind of hole that servers of devices have had, and more.
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 #include <algorithm>
@@ -237,6 +238,52 @@ TEST(Attacks, WorkThatWaitsForItself) {
   EXPECT_TRUE(server.becomes("memory_bytes", 0));
 }
 
+// ---- Users of this machine
+
+void append_frame(std::vector<uint8_t>& to, remote::Bytes message) {
+  const uint32_t header[2] = {static_cast<uint32_t>(message.size()), 0};
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(header);
+  to.insert(to.end(), bytes, bytes + sizeof header);
+  to.insert(to.end(), message.begin(), message.end());
+}
+
+// What has come from a user who may not use the server is never handled.
+TEST(Attacks, RefusedUsersRunNothing) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  constexpr int kNobody = 65534;
+  ServerOfTest server;
+  {
+    RawClient first(server);
+  }  // now its threads run
+  remote::Message hello, submit, ping;
+  const auto name = hello.text("local-task");
+  std::vector<uint8_t> frames;
+  append_frame(frames, hello.to_server(wire::CreateHello(hello.builder(), remote::kOldestVersion,
+                                                         remote::kNewestVersion, name)));
+  const auto barrier = wire::CreateBarrier(submit.builder()).Union();
+  append_frame(frames, submit.to_server(wire::CreateSubmit(submit.builder(), 9, UINT64_MAX, 0, 0,
+                                                           wire::Operation::Barrier, barrier)));
+  // More that is to be read before the end of the connection.
+  const remote::Bytes more = ping.to_server(wire::CreatePing(ping.builder()));
+  while (frames.size() < 60000) append_frame(frames, more);
+  constexpr uint64_t kTries = 60;
+  for (uint64_t i = 0; i < kTries; ++i) {
+    int ends[2];
+    // Of this thread alone. The system notes who makes the sockets.
+    ASSERT_EQ(::syscall(SYS_setresuid, -1, kNobody, -1), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ASSERT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+    RawClient client{remote::Descriptor(ends[0])};
+    ASSERT_TRUE(client.send_bytes(frames.data(), frames.size()));
+    server->take(remote::Descriptor(ends[1]), nullptr);
+    expect_refused(client, HALYARD_PERMISSION_DENIED, "--allow_user");
+    EXPECT_FALSE(client.receive());
+  }
+  EXPECT_TRUE(server.becomes("connections_refused_total", kTries));
+  EXPECT_TRUE(server.becomes("connections", 0));
+  EXPECT_EQ(server.metric("submissions_total"), 0u);
+}
+
 // ---- Unbounded allocation
 
 TEST(Attacks, SizesOfFrames) {
@@ -295,6 +342,92 @@ TEST(Attacks, MemoryOfOneClientIsLimited) {
                               wire::CreateExecute(message.builder(), 50).Union());
   });
   EXPECT_EQ(client.completion(9).code, HALYARD_RESOURCE_EXHAUSTED);
+}
+
+// What is not charged stays small: the client names things many times, or with much text.
+constexpr uint64_t kLittle = 150 << 20;
+
+void await_barrier(RawClient& client, uint64_t id) {
+  client.submit_barrier(id, {}, {});
+  EXPECT_EQ(client.completion(id).code, HALYARD_OK);
+}
+
+TEST(Attacks, CommandsThatAreTheSameTable) {
+  ServerOfTest server;
+  RawClient client(server);
+  client.create_memory(1, 64);
+  client.send([&](remote::Message& message) {  // fails
+    const auto format = message.text("embedded-elf-x86_64");
+    const wire::Digest name = remote::to_wire(remote::Sha256{1});
+    return wire::CreateExecutableCreate(message.builder(), 5, 3, format, &name, 100, UINT64_MAX);
+  });
+  await_barrier(client, 8);
+  const uint64_t before = resident_bytes();
+  client.send([&](remote::Message& message) {
+    flatbuffers::FlatBufferBuilder& builder = message.builder();
+    const std::vector<wire::Range> ranges(1000, wire::Range(1, 0, 0, 0, 64));
+    const auto bindings = builder.CreateVectorOfStructs(ranges);
+    const wire::Workgroups counts(1, 1, 1);
+    const auto dispatch = wire::CreateDispatch(builder, 3, 0, &counts, nullptr, 0, bindings).Union();
+    const auto command = wire::CreateRecordedCommand(builder, wire::Command::Dispatch, dispatch);
+    const auto commands = builder.CreateVector(std::vector(60000, command));
+    return wire::CreateListCreate(builder, 2, false, UINT64_MAX, 0, commands);
+  });
+  client.send([](remote::Message& message) {
+    return wire::CreateSubmit(message.builder(), 9, UINT64_MAX, 0, 0, wire::Operation::Execute,
+                              wire::CreateExecute(message.builder(), 2).Union());
+  });
+  EXPECT_EQ(client.completion(9).code, HALYARD_PERMISSION_DENIED);
+  EXPECT_LT(resident_bytes(), before + kLittle);
+}
+
+TEST(Attacks, TextsOfFailures) {
+  ServerOfTest server;
+  RawClient client(server);
+  await_barrier(client, 8);
+  const uint64_t before = resident_bytes();
+  const std::string text(8 << 20, 'x');
+  for (uint64_t id = 1; id <= 40; ++id) {
+    client.create_semaphore(id);
+    client.send([&](remote::Message& message) {
+      const auto status = wire::CreateStatus(message.builder(), HALYARD_ABORTED, message.text(text));
+      return wire::CreateSemaphoreFail(message.builder(), id, status);
+    });
+  }
+  client.submit_barrier(9, {{40, 1}}, {});
+  EXPECT_EQ(client.completion(9).code, HALYARD_ABORTED);
+  EXPECT_LT(resident_bytes(), before + kLittle);
+}
+
+TEST(Attacks, WorkWithManyMemories) {
+  ServerOfTest server;
+  RawClient client(server);
+  constexpr uint64_t kMemories = 8000, kSubmissions = 5000;
+  for (uint64_t id = 1; id <= kMemories; ++id) client.create_memory(id, 64);
+  client.send([&](remote::Message& message) {
+    flatbuffers::FlatBufferBuilder& builder = message.builder();
+    std::vector<flatbuffers::Offset<wire::RecordedCommand>> commands;
+    for (uint64_t id = 1; id <= kMemories; ++id) {
+      const wire::Range target(id, 0, 0, 0, 64);
+      const auto fill = wire::CreateFill(builder, &target, 0xFF, 1).Union();
+      commands.push_back(wire::CreateRecordedCommand(builder, wire::Command::Fill, fill));
+    }
+    const auto list = builder.CreateVector(commands);
+    return wire::CreateListCreate(builder, 20000, false, UINT64_MAX, 0, list);
+  });
+  client.create_semaphore(20001);
+  await_barrier(client, 20002);
+  const uint64_t before = resident_bytes();
+  for (uint64_t i = 0; i < kSubmissions; ++i)
+    client.send([&](remote::Message& message) {
+      flatbuffers::FlatBufferBuilder& builder = message.builder();
+      const wire::Point wait(20001, 1);
+      const auto waits = builder.CreateVectorOfStructs(&wait, 1);
+      return wire::CreateSubmit(builder, 30000 + i, UINT64_MAX, waits, 0, wire::Operation::Execute,
+                                wire::CreateExecute(builder, 20000).Union());
+    });
+  await_barrier(client, 20003);
+  EXPECT_LT(resident_bytes(), before + kLittle);
 }
 
 TEST(Attacks, HandlesAreLimited) {
@@ -372,6 +505,20 @@ TEST(Attacks, PiecesOfBlobsOutOfOrder) {
         bytes);
     expect_refused(client, HALYARD_INVALID_ARGUMENT, "expected the bytes of a blob");
   }
+}
+
+TEST(Attacks, PiecesOfBlobsWithOtherSizes) {
+  ServerOfTest server;
+  RawClient client(server);
+  const uint8_t bytes[8] = {};
+  const wire::Digest name = remote::to_wire(remote::Sha256{9});
+  for (const uint64_t size : {16, 12})
+    client.send(
+        [&](remote::Message& message) {
+          return wire::CreateBlobWrite(message.builder(), &name, size, size == 16 ? 0 : 4);
+        },
+        remote::Bytes(bytes, 4));
+  expect_refused(client, HALYARD_INVALID_ARGUMENT, "a blob of 16 bytes, found those of one of 12");
 }
 
 // A client asks for all bytes at once, again and again, and receives none: what waits for it is bounded.
@@ -470,6 +617,97 @@ TEST(Attacks, AnswersThatWaitAreCharged) {
   EXPECT_TRUE(server.becomes("connections", 0));
   EXPECT_LT(server.metric("sent_bytes_total"), 6u << 20);
   EXPECT_TRUE(server.becomes("memory_bytes", 0));
+}
+
+// ---- Contents of watched memory
+
+void submit_fill(RawClient& client, uint64_t id, uint64_t memory, uint64_t size, uint8_t value,
+                 std::vector<wire::Point> signals = {}) {
+  client.send([&](remote::Message& message) {
+    flatbuffers::FlatBufferBuilder& builder = message.builder();
+    const wire::Range target(memory, 0, 0, 0, size);
+    const auto signalled = builder.CreateVectorOfStructs(signals);
+    const auto fill = wire::CreateFill(builder, &target, value, 1).Union();
+    return wire::CreateSubmit(builder, id, UINT64_MAX, 0, signalled, wire::Operation::Fill, fill);
+  });
+}
+
+void watch(RawClient& client, uint64_t memory) {
+  client.send(
+      [&](remote::Message& message) { return wire::CreateMemoryWatch(message.builder(), memory, true); });
+}
+
+// A client that does not receive contents for a while still has its other work done, and so have others.
+TEST(Attacks, ContentsThatNobodyReceives) {
+  ServerOfTest server;
+  RawClient client(server);
+  constexpr uint64_t kSize = 64 << 20;
+  client.create_memory(1, kSize);
+  client.create_memory(2, 64);
+  watch(client, 1);
+  await_barrier(client, 4);  // what follows is handled on the thread that receives
+  submit_fill(client, 5, 1, kSize, 7);
+  for (int i = 0; i < 12000 && server.metric("sent_bytes_total") < 8u << 20; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (uint64_t id = 10; id < 20; ++id)
+    client.submit_copy(id, wire::Range(1, 0, 0, kSize, 8), wire::Range(2, 0, 0, 0, 8));  // fails at once
+  client.send([](remote::Message& message) { return wire::CreatePing(message.builder(), 5); });
+  EXPECT_EQ(client.completion(5).code, HALYARD_OK);
+  EXPECT_EQ(client.completion(19).code, HALYARD_OUT_OF_RANGE);
+}
+
+// What is known of work includes what the work has read.
+TEST(Attacks, ContentsComeBeforeWhatDependsOnThem) {
+  ServerOfTest server;
+  RawClient client(server);
+  constexpr uint64_t kSize = 1 << 20;
+  client.create_memory(1, kSize);
+  client.create_semaphore(2);
+  watch(client, 1);
+  std::vector<uint8_t> contents(kSize);
+  for (uint64_t i = 1; i <= 50; ++i) {
+    const auto value = static_cast<uint8_t>(i);
+    submit_fill(client, 1000 + i, 1, kSize, value, {{2, i}});
+    client.submit_barrier(2000 + i, {{2, i}}, {});
+    for (bool is_over = false; !is_over;) {
+      const wire::ToClient* const message = client.receive();
+      ASSERT_TRUE(message);
+      if (const wire::Contents* const part = message->body_as_Contents())
+        std::ranges::copy(client.data(), contents.begin() + static_cast<ptrdiff_t>(part->offset()));
+      if (const wire::Completed* const completed = message->body_as_Completed())
+        is_over = completed->submission() == 2000 + i;
+      if (const wire::Completions* const several = message->body_as_Completions())
+        is_over = std::ranges::find(*several->submissions(), 2000 + i) != several->submissions()->end();
+    }
+    ASSERT_EQ(std::ranges::count(contents, value), static_cast<ptrdiff_t>(kSize)) << i;
+  }
+}
+
+// All bytes at once are more than may wait for a client.
+TEST(Attacks, ReadsOfLargeContents) {
+  ServerOptions options;
+  options.limits.unsent = 16 << 20;
+  ServerOfTest server(options);
+  RawClient client(server);
+  constexpr uint64_t kSize = 64 << 20;
+  client.create_memory(1, kSize);
+  // The first one may be handled by another thread than the later ones.
+  for (uint64_t turn = 1; turn <= 5; ++turn) {
+    await_barrier(client, turn);
+    client.send([](remote::Message& message) {
+      return wire::CreateMemoryRead(message.builder(), 9, 1, 0, kSize, 0, true);
+    });
+    uint64_t received = 0;
+    for (bool is_done = false; !is_done;) {
+      const wire::ToClient* const message = client.receive();
+      ASSERT_TRUE(message);
+      const wire::Refused* const refused = message->body_as_Refused();
+      ASSERT_FALSE(refused) << remote::failure_of(refused->status()).message;
+      is_done = message->body_as_Done() != nullptr;
+      received += client.data().size();
+    }
+    EXPECT_EQ(received, kSize);
+  }
 }
 
 // ---- What others have left

@@ -70,6 +70,8 @@ class RawClient {
     server->take(remote::Descriptor(ends[1]), nullptr);
     if (device) greet(device);
   }
+  // Over a socket whose other end the test gives to a server.
+  explicit RawClient(remote::Descriptor socket) : socket_(std::move(socket)) {}
   int socket() const { return socket_.get(); }
 
   void greet(const char* device) {

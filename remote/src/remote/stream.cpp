@@ -139,12 +139,8 @@ void Stream::on_readable() {
 void Stream::read_in_loop() {
   const std::shared_ptr<Receiver> receiver = receiver_;
   Result<bool> more = true;
-  try {
-    if (loss_) more = std::unexpected(*std::exchange(loss_, std::nullopt));
-    for (int i = 0; i < kFramesAtOnce && more && *more && !wants_pause_; ++i) more = receive();
-  } catch (const std::bad_alloc&) {
-    more = fail(HALYARD_RESOURCE_EXHAUSTED, "this process has no memory for what the other side sends");
-  }
+  if (loss_) more = std::unexpected(*std::exchange(loss_, std::nullopt));
+  for (int i = 0; i < kFramesAtOnce && more && *more && !wants_pause_; ++i) more = receive_or_fail();
   if (!more) {
     Failure reason = std::move(more.error());
     {
@@ -196,7 +192,7 @@ bool Stream::begin_waiting() {
 
 bool Stream::receive_once(Clock::time_point end) {
   if (!has_buffered() && !await_bytes(end)) return false;
-  Result<bool> more = receive();
+  Result<bool> more = receive_or_fail();
   if (!more) {
     loss_ = std::move(more.error());
     has_loss_.store(true);
@@ -242,6 +238,14 @@ void Stream::end_waiting() {
 }
 
 // ---- Receiving
+
+Result<bool> Stream::receive_or_fail() {
+  try {
+    return receive();
+  } catch (const std::bad_alloc&) {
+    return fail(HALYARD_RESOURCE_EXHAUSTED, "this process has no memory for what the other side sends");
+  }
+}
 
 Result<bool> Stream::receive() {
   for (;;) {

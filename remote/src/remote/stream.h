@@ -136,6 +136,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool has_buffered();  // bytes that were received and not looked at
   // False: no more bytes for now. A failure ends the connection.
   Result<bool> receive();
+  Result<bool> receive_or_fail();  // also if there is no memory
   // Fills `target`, then `behind`, and returns the number of bytes; 0: none for now.
   Result<size_t> read_some(std::span<uint8_t> target, std::span<uint8_t> behind);
   Result<size_t> read_wire(std::span<uint8_t> target, std::span<uint8_t> behind = {});

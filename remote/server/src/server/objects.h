@@ -3,11 +3,14 @@
 // fails. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <unordered_map>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/status.h"
 #include "hal/command/command_buffer.h"
 #include "hal/device/buffer.h"
@@ -33,6 +36,7 @@ struct SemaphoreObject {
   static constexpr const char* kName = "semaphore";
   Ref<hal::Semaphore> semaphore;
   Status failure;
+  Charge text;  // of the client's failure
 };
 // Ends what still waits for the semaphore. Clients destroy semaphores after all their work.
 inline void abandon(const SemaphoreObject& object) {
@@ -44,10 +48,46 @@ struct ExecutableObject {
   Ref<hal::Executable> executable;
   Status failure;
 };
+
+// The numbers of memories that work may write to.
+class MemoryNumbers {
+ public:
+  // The same number many times takes the room of a few.
+  void add(uint64_t number) {
+    numbers_.push_back(number);
+    if (numbers_.size() < next_cleaning_) return;
+    remove_repeated();
+    next_cleaning_ = std::max(kLeast, 2 * numbers_.size());
+  }
+  // After the last add(): each number is there once, and the block is charged.
+  Result<> finish(Budget& memory) {
+    if (numbers_.size() <= kUncharged) return {};
+    remove_repeated();
+    numbers_.shrink_to_fit();
+    return charge_.start(&memory, block_bytes(numbers_.capacity() * sizeof(uint64_t)),
+                         "the numbers of memories of work");
+  }
+  auto begin() const { return numbers_.begin(); }
+  auto end() const { return numbers_.end(); }
+
+ private:
+  static constexpr size_t kLeast = 1024;
+  static constexpr size_t kUncharged = 8;
+  void remove_repeated() {
+    std::ranges::sort(numbers_);
+    const auto rest = std::ranges::unique(numbers_);
+    numbers_.erase(rest.begin(), rest.end());
+  }
+
+  std::vector<uint64_t> numbers_;
+  size_t next_cleaning_ = kLeast;
+  Charge charge_;
+};
+
 struct ListObject {
   static constexpr const char* kName = "command list";
   Ref<hal::CommandBuffer> commands;
-  std::vector<uint64_t> memories;  // that its commands name
+  std::shared_ptr<const MemoryNumbers> memories;  // that its commands name; null: it has failed
   Status failure;
 };
 

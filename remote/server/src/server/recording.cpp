@@ -1,7 +1,7 @@
 // Each command of a message is recorded, which checks it.
 #include "server/recording.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace halyard::device_server {
 
@@ -13,12 +13,12 @@ using hal::BufferRange;
 struct Recorder {
   Objects& objects;
   hal::CommandBuffer& commands;
-  std::vector<uint64_t>& memories;
+  MemoryNumbers& memories;
   Status& failure;
 
   Result<BufferRange> range(const wire::Range* from) {
     BufferRange made = HALYARD_TRY(range_of(objects, from, failure));
-    if (from->memory() != 0) memories.push_back(from->memory());
+    if (from->memory() != 0) memories.add(from->memory());
     return made;
   }
   // Recording has failed, not the protocol.
@@ -56,7 +56,12 @@ struct Recorder {
   }
   Result<> record(const wire::Dispatch& it) {
     const ExecutableObject* const executable = HALYARD_TRY(objects.executables.find(it.executable()));
-    if (!executable->failure.ok() && failure.ok()) failure = executable->failure;
+    if (!executable->failure.ok())
+      failure = executable->failure;
+    else if (it.bindings() && it.bindings()->size() > hal::kMaxBindings)
+      failure = Status(Code::OUT_OF_RANGE, fmt::format("expected at most {} bindings, found {}",
+                                                       hal::kMaxBindings, it.bindings()->size()));
+    if (!failure.ok()) return {};
     hal::CommandBuffer::Dispatch dispatch;
     dispatch.executable = executable->executable.get();
     dispatch.function = it.function();
@@ -107,9 +112,12 @@ Result<ListObject> record(Objects& objects, const Ref<hal::Device>& device, Budg
     return list;
   }
   list.commands = *std::move(made);
-  Recorder recorder{objects, *list.commands, list.memories, list.failure};
+  const auto memories = std::make_shared<MemoryNumbers>();
+  Recorder recorder{objects, *list.commands, *memories, list.failure};
   if (asked.commands())
     for (const wire::RecordedCommand* const command : *asked.commands()) {
+      // Commands of a message may be the same table many times, so the rest costs more than its bytes.
+      if (!list.failure.ok()) break;
       switch (command->command_type()) {
 #define DEVICE_SERVER_COMMAND(Name)                                                            \
   case wire::Command::Name:                                                                    \
@@ -130,9 +138,8 @@ Result<ListObject> record(Objects& objects, const Ref<hal::Device>& device, Budg
       }
     }
   if (list.failure.ok()) list.failure = to_status(list.commands->finalize());
-  std::ranges::sort(list.memories);
-  const auto rest = std::ranges::unique(list.memories);
-  list.memories.erase(rest.begin(), rest.end());
+  if (list.failure.ok()) list.failure = to_status(memories->finish(memory));
+  if (list.failure.ok()) list.memories = memories;
   if (!list.failure.ok()) list.commands = nullptr;
   return list;
 }

@@ -22,6 +22,7 @@ constexpr std::chrono::microseconds kLongBatch{500};
 // When this thread has begun to handle messages that came together.
 thread_local Session::Clock::time_point batch_begin;
 constexpr size_t kUncharged = 64 << 10;  // bytes that may wait for a client without being charged
+constexpr size_t kUnderWay = 8 << 20;    // bytes that are sent before the client is awaited
 constexpr size_t kQuickBytes = 1 << 20;  // are copied, cleared or hashed in a moment
 
 size_t size_of(const remote::Frame& frame) { return frame.message_size + frame.data_size + kFrameOverhead; }
@@ -76,6 +77,11 @@ void Session::start() {
   shared_.sessions.add(weak_from_this());
   stream_->start(shared_from_this());
   tick();
+}
+
+void Session::refuse(const Status& why) {
+  end(why);
+  shared_.lost();
 }
 
 void Session::end(const Status& why) {
@@ -165,9 +171,10 @@ bool Session::charge_unsent() {
   return unsent_charge_.grow_to(charged, "bytes that wait for the client").has_value();
 }
 
+bool Session::has_much_unsent() const { return stream_->queued() > kUnderWay; }
+
 bool Session::await_receiver() {
   if (batching == this) return true;  // a thread that receives for other clients, too, and a short answer
-  constexpr size_t kUnderWay = 8 << 20;
   const Clock::time_point begin = Clock::now();
   for (size_t least = SIZE_MAX; !is_over_.load(std::memory_order_relaxed) && !stream_->is_ended();) {
     const size_t queued = stream_->queued();
@@ -196,6 +203,7 @@ bool Session::received(remote::Frame& frame) {
       advance_written(**memory, written.offset(), frame.data_size);
     return true;
   }
+  if (is_over_.load(std::memory_order_relaxed)) return true;
   const wire::ToServer* const message = remote::verified_to_server(frame.message());
   if (message && handle_at_once(*message)) return true;
   if (batching != this) batch_begin = Clock::now();
@@ -242,6 +250,7 @@ void Session::received_some(bool more) {
 }
 
 void Session::handle_or_end(const wire::ToServer* message, const remote::Frame& frame) {
+  if (is_over_.load(std::memory_order_relaxed)) return;
   const Status status = outcome_of([&] { return handle(message, frame); });
   if (status.ok()) return;
   shared_.counts.broken.fetch_add(1, std::memory_order_relaxed);
@@ -272,12 +281,28 @@ void Session::handle_backlog() {
   stream_->resume();
 }
 
+bool Session::is_unwritten(uint64_t number) {
+  const Result<MemoryObject*> memory = objects_.memories.find(number);
+  return memory && (*memory)->unwritten != UINT64_MAX;
+}
+
+bool Session::has_unwritten() {
+  while (!unwritten_.empty() && !is_unwritten(unwritten_.back())) unwritten_.pop_back();
+  return !unwritten_.empty();
+}
+
 bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame) {
   if (!device_) return false;  // opening it may take long
   const uint32_t capabilities = device_->properties().capabilities;
   const auto is_mapped = [&](uint64_t number) {
     const Result<MemoryObject*> memory = objects_.memories.find(number);
     return !memory || !(*memory)->buffer || (*memory)->buffer->is_mappable();
+  };
+  // Bytes that the client has not written are cleared before the memory is used.
+  const auto clears_much = [&](uint64_t number) {
+    const Result<MemoryObject*> memory = objects_.memories.find(number);
+    return memory && (*memory)->unwritten != UINT64_MAX &&
+           (*memory)->buffer->length() - (*memory)->unwritten > kQuickBytes;
   };
   switch (message.body_type()) {
     case wire::ToServerBody::MemoryCreate: {
@@ -287,10 +312,18 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
     case wire::ToServerBody::MemoryImport:
       if (message.body_as_MemoryImport()->file()) return false;
       return (capabilities & HALYARD_DEVICE_WRITES_CONSTANTS) != 0;
-    case wire::ToServerBody::MemoryWrite:
-      return is_mapped(message.body_as_MemoryWrite()->id());
-    case wire::ToServerBody::MemoryRead:
-      return is_mapped(message.body_as_MemoryRead()->id());
+    case wire::ToServerBody::MemoryWrite: {
+      const wire::MemoryWrite& asked = *message.body_as_MemoryWrite();
+      const Result<MemoryObject*> memory = objects_.memories.find(asked.id());
+      const bool is_next = memory && (*memory)->unwritten == asked.offset();
+      return is_mapped(asked.id()) && (is_next || !clears_much(asked.id()));
+    }
+    case wire::ToServerBody::MemoryRead: {
+      // Without credit all bytes are sent, so the client is awaited.
+      const wire::MemoryRead& asked = *message.body_as_MemoryRead();
+      return is_mapped(asked.id()) && !clears_much(asked.id()) &&
+             (asked.credit() > 0 || asked.length() <= remote::kPiece);
+    }
     case wire::ToServerBody::Credit: {
       const auto found = readings_.find(message.body_as_Credit()->request());
       return found == readings_.end() || found->second.buffer->is_mappable();
@@ -298,18 +331,20 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
     case wire::ToServerBody::BlobWrite:
       return message.body_as_BlobWrite()->size() <= kQuickBytes;
     case wire::ToServerBody::ListCreate:
-      return frame.message_size <= kQuickBytes;
+      return frame.message_size <= kQuickBytes && !has_unwritten();
     // Work may begin, on this thread if the device runs it there.
     case wire::ToServerBody::Submit:
+      return (capabilities & HALYARD_DEVICE_RUNS_IN_CALLER) == 0 && !has_unwritten();
     case wire::ToServerBody::SemaphoreSignal:
     case wire::ToServerBody::SemaphoreFail:
     case wire::ToServerBody::SemaphoreDestroy:
     case wire::ToServerBody::Destroy:
       return (capabilities & HALYARD_DEVICE_RUNS_IN_CALLER) == 0;
+    case wire::ToServerBody::MemoryWatch:
+      return !clears_much(message.body_as_MemoryWatch()->id());
     case wire::ToServerBody::Query:
     case wire::ToServerBody::BlobsWanted:
     case wire::ToServerBody::MemoryDestroy:
-    case wire::ToServerBody::MemoryWatch:
     case wire::ToServerBody::SemaphoreCreate:
     case wire::ToServerBody::StageWrite:
     case wire::ToServerBody::ListDestroy:
@@ -322,7 +357,7 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
 
 // The bytes of a write go straight to the memory.
 std::span<uint8_t> Session::place(remote::Bytes bytes, size_t size) {
-  if (is_in_pool_.load(std::memory_order_acquire) || is_lost_.load(std::memory_order_relaxed) || !device_)
+  if (is_in_pool_.load(std::memory_order_acquire) || is_over_.load(std::memory_order_relaxed) || !device_)
     return {};
   const wire::ToServer* const message = remote::verified_to_server(bytes);
   const wire::MemoryWrite* const asked = message ? message->body_as_MemoryWrite() : nullptr;

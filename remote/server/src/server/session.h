@@ -55,7 +55,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
           std::string name);
   ~Session() override;
   void start();
-  // Ends the connection. Any thread.
+  // Instead of start(): tells the client why it is not served. Reads nothing of what it has sent.
+  void refuse(const Status& why);
+  // Ends the connection. Messages that have come and were not handled are dropped. Any thread.
   void end(const Status& why);
   // Asks the work of the client to stop. Any thread.
   void stop_work(Code code);
@@ -76,6 +78,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   bool handle_at_once(const wire::ToServer& message);
   // Whether the message is handled in a moment.
   bool is_quick(const wire::ToServer& message, const remote::Frame& frame);
+  // Whether the client has promised to write the memory, and has not written all of it; any memory.
+  bool is_unwritten(uint64_t number);
+  bool has_unwritten();
   Result<> greet(const wire::Hello& hello);
 
   Result<> on(const wire::Query& asked);
@@ -130,16 +135,24 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   struct Work {
     Ref<WorkScope> scope;
     Clock::time_point deadline;
-    std::vector<uint64_t> memories;  // that it may write to
-    Ref<hal::Fence> wait;            // null: it waits for nothing
+    MemoryNumbers memories;                         // that it may write to, besides those of its recording
+    std::shared_ptr<const MemoryNumbers> recorded;  // null: it executes none
+    Ref<hal::Fence> wait;                           // null: it waits for nothing
+    Ref<hal::Fence> done;
+    template <typename Visit>
+    void for_each_memory(Visit visit) const {
+      for (const uint64_t number : memories) visit(number);
+      if (recorded)
+        for (const uint64_t number : *recorded) visit(number);
+    }
   };
   Clock::time_point deadline_of_work() const;
   void stop_late_work(Clock::time_point now);
   Result<hal::Timepoints> timepoints_of(const flatbuffers::Vector<const wire::Point*>* points,
                                         Status& failure);
   // Submits the operation; a failure of that goes to `failure`.
-  Result<> submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
-                  std::vector<uint64_t>& memories, Status& failure);
+  Result<> submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point, Work& work,
+                  Status& failure);
   Result<> tell_when_done(uint64_t number, const hal::Fence& done);
   void finish_begun();
   void completed(uint64_t number, const Status& status);
@@ -147,13 +160,26 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   // flight any more.
   bool can_tell_together(uint64_t number);
   void send_spans(uint64_t submission);
-  // Sends bytes of watched memories.
+  // Sends bytes of watched memories. False: the connection has ended.
   struct Changed {
     uint64_t memory;
     uint64_t offset = 0;  // within the memory
     uint64_t length = UINT64_MAX;
   };
-  void send_contents(const std::vector<Changed>& changes);
+  bool send_contents(const std::vector<Changed>& changes);
+  // What the client is told of work that has ended.
+  struct News {
+    uint64_t submission = 0;
+    Status status;
+    std::vector<Changed> contents;  // before its completion
+    bool is_long = false;           // waits for copies by the device, or for the client
+  };
+  // Under mutex_:
+  void add_contents(const Work& work, News& news);
+  void add_contents_of_reached_work(News& news);
+  // Tells all news in order. Long news are told on a thread of the pool.
+  void tell(bool is_in_pool);
+  void tell_one(const News& news);
 
   // ---- Answers
 
@@ -166,6 +192,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   // Waits until the client has received most of what was sent, but not while messages are handled on the
   // thread that receives. False: the connection has ended.
   bool await_receiver();
+  bool has_much_unsent() const;
 
   void tick();
   void look_around();
@@ -177,7 +204,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   ReceivingThread& receiver_;
   const std::shared_ptr<remote::Stream> stream_;
   const Clock::time_point begin_ = Clock::now();
-  std::atomic<bool> is_over_ = false;  // nothing is sent any more
+  std::atomic<bool> is_over_ = false;  // nothing is sent or handled any more
 
   std::mutex
       mutex_;  // guards the members below; name_ and client_ change only on the thread that handles messages
@@ -199,14 +226,18 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::pmr::unsynchronized_pool_resource work_nodes_;
   std::pmr::unordered_map<uint64_t, Work> in_flight_{&work_nodes_};
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
-  uint64_t loading_ = 0;  // the request of an executable that is being loaded
+  std::deque<News> news_;                 // in the order in which the client is told
+  std::unordered_set<uint64_t> changed_;  // memories whose contents are among the news
+  bool is_telling_ = false;               // a thread does, or a handler of the pool will
+  uint64_t loading_ = 0;                  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;
   Clock::time_point loading_deadline_;
 
   std::mutex unsent_mutex_;
   Charge unsent_charge_;  // for bytes that wait for the client; guarded by unsent_mutex_
 
-  std::mutex contents_mutex_;  // bytes are sent in the order in which they were read
+  // Bytes are sent in the order in which they were read. Not held while somebody waits for the client.
+  std::mutex contents_mutex_;
 
   // Of the thread that receives:
   Ref<hal::Allocation> placed_;                              // mapped, for bytes that are being received
@@ -216,6 +247,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   uint32_t version_ = 0;          // of the protocol
   std::shared_ptr<Spans> spans_;  // null: the client records no trace
   Objects objects_;
+  std::vector<uint64_t> unwritten_;  // memories that the client has promised to write; some may be written
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device
   std::unordered_map<uint64_t, Reading> readings_;
   std::map<remote::Sha256, Ref<Bytes>> wanted_;  // blobs that the client was told of

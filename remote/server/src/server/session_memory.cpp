@@ -78,6 +78,11 @@ Result<> Session::on(const wire::MemoryCreate& asked) {
     memory.failure = std::move(made.error());
   }
   const Status failure = memory.failure;
+  if (memory.unwritten != UINT64_MAX) {
+    if (unwritten_.size() >= 2 * shared_.limits.handles)
+      std::erase_if(unwritten_, [this](uint64_t number) { return !is_unwritten(number); });
+    unwritten_.push_back(asked.id());
+  }
   // With a request the client knows whether there is a memory, and destroys it in both cases.
   HALYARD_TRY(objects_.memories.add(asked.id(), std::move(memory)));
   if (asked.request() != 0) done(asked.request(), failure);
@@ -320,8 +325,7 @@ Result<> Session::on(const wire::MemoryWatch& asked) {
   return {};
 }
 
-void Session::send_contents(const std::vector<Changed>& changes) {
-  const std::lock_guard in_order(contents_mutex_);
+bool Session::send_contents(const std::vector<Changed>& changes) {
   for (const Changed& changed : changes) {
     Ref<hal::Buffer> buffer;
     {
@@ -334,7 +338,8 @@ void Session::send_contents(const std::vector<Changed>& changes) {
     std::vector<uint8_t> piece(std::min<uint64_t>(remote::kPiece, end - changed.offset));
     for (uint64_t offset = changed.offset; offset < end; offset += piece.size()) {
       const std::span<uint8_t> target(piece.data(), std::min<uint64_t>(piece.size(), end - offset));
-      if (!await_receiver()) return;
+      if (!await_receiver()) return false;
+      const std::lock_guard in_order(contents_mutex_);
       if (!read(*buffer, offset, target)) break;  // bytes of an alloca that do not exist any more
       send(
           [&](remote::Message& message) {
@@ -343,6 +348,7 @@ void Session::send_contents(const std::vector<Changed>& changes) {
           target);
     }
   }
+  return true;
 }
 
 }  // namespace halyard::device_server

@@ -83,11 +83,19 @@ Result<> Session::on(const wire::SemaphoreSignal& asked) {
 }
 
 Result<> Session::on(const wire::SemaphoreFail& asked) {
-  const SemaphoreObject* const object = HALYARD_TRY(objects_.semaphores.find(asked.id()));
+  constexpr size_t kLongestText = 4 << 10;
+  SemaphoreObject* const object = HALYARD_TRY(objects_.semaphores.find(asked.id()));
+  if (!object->semaphore) return {};
   remote::Failure failure = remote::failure_of(asked.status());
   if (failure.code == HALYARD_OK) failure.code = HALYARD_UNKNOWN;
-  if (object->semaphore)
-    object->semaphore->fail(Status(static_cast<Code>(failure.code), std::move(failure.message)));
+  std::string text = failure.message.substr(0, kLongestText);
+  Result<Charge> charge = Charge::take(client_->memory, block_bytes(text.size()), "the text of a failure");
+  if (charge) {
+    object->text = *std::move(charge);
+  } else {
+    text = "the client's memory has no room for the text of its failure";
+  }
+  object->semaphore->fail(Status(static_cast<Code>(failure.code), std::move(text)));
   return {};
 }
 
@@ -108,6 +116,10 @@ Result<> Session::on(const wire::BlobWrite& asked, remote::Bytes data) {
     return fail(Code::INVALID_ARGUMENT, "bytes of a blob come before its beginning");
   if (!blob_->upload) return {};
   BlobUpload& upload = *blob_->upload;
+  if (asked.size() != upload.size())
+    return fail(Code::INVALID_ARGUMENT,
+                "expected the next bytes of a blob of {} bytes, found those of one of {}", upload.size(),
+                asked.size());
   if (asked.offset() != upload.written() || data.empty() || data.size() > upload.size() - upload.written())
     return fail(Code::INVALID_ARGUMENT,
                 "expected the bytes of a blob from {} on, at most {}, found {} bytes from {} on",

@@ -42,20 +42,20 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   const uint64_t number = asked.id();
   {
     const std::lock_guard lock(mutex_);
-    if (in_flight_.size() >= shared_.limits.handles)
+    if (in_flight_.size() + news_.size() >= shared_.limits.handles)
       return fail(Code::RESOURCE_EXHAUSTED,
                   "the connection has {} submissions in flight; raise --max_handles of vm-device",
-                  in_flight_.size());
-    if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}, wait}).second)
+                  in_flight_.size() + news_.size());
+    if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}, {}, wait, done}).second)
       return fail(Code::INVALID_ARGUMENT, "submission {} is in flight already", number);
   }
   const hal::QueuePoint point = {*device_,   asked.affinity() ? asked.affinity() : hal::kAnyQueue,
                                  wait.get(), signal.get(),
                                  memory,     scope.get(),
                                  0,          spans_ ? spans_->begin(number) : nullptr};
-  std::vector<uint64_t> memories;
+  Work work;
   if (failure.ok()) {
-    if (Result<> submitted = submit(asked, data, point, memories, failure); !submitted) {
+    if (Result<> submitted = submit(asked, data, point, work, failure); !submitted) {
       if (spans_) spans_->forget(number);
       const std::lock_guard lock(mutex_);
       in_flight_.erase(number);
@@ -64,8 +64,10 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = in_flight_.find(number); found != in_flight_.end())
-      found->second.memories = std::move(memories);
+    if (const auto found = in_flight_.find(number); found != in_flight_.end()) {
+      found->second.memories = std::move(work.memories);
+      found->second.recorded = std::move(work.recorded);
+    }
   }
   // No effect on what the work has signalled or failed already.
   if (!failure.ok()) signal->fail(failure);
@@ -119,14 +121,17 @@ bool Session::can_tell_together(uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto found = in_flight_.find(number);
   if (found == in_flight_.end()) return false;
-  for (const uint64_t memory : found->second.memories)
-    if (watched_.contains(memory)) return false;
+  // Not before the contents of work for which it has waited.
+  if (is_telling_ || (found->second.wait && !watched_.empty())) return false;
+  bool is_watched = false;
+  found->second.for_each_memory([&](uint64_t memory) { is_watched |= watched_.contains(memory); });
+  if (is_watched) return false;
   in_flight_.erase(found);
   return true;
 }
 
 Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
-                         std::vector<uint64_t>& memories, Status& failure) {
+                         Work& work, Status& failure) {
   // A failure of the work, not of the protocol.
   const auto keep = [&](Result<> submitted) -> Result<> {
     if (!submitted && failure.ok()) failure = std::move(submitted.error());
@@ -167,7 +172,7 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
     case wire::Operation::Fill: {
       const wire::Fill& it = *asked.operation_as_Fill();
       hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
-      memories.push_back(it.target()->memory());
+      work.memories.add(it.target()->memory());
       if (!failure.ok()) return {};
       return keep(hal::queue_fill(point, *target, it.target()->offset(), it.target()->length(), it.pattern(),
                                   it.pattern_size()));
@@ -175,7 +180,7 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
     case wire::Operation::Update: {
       const wire::Update& it = *asked.operation_as_Update();
       hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
-      memories.push_back(it.target()->memory());
+      work.memories.add(it.target()->memory());
       Stage staged;
       if (it.stage() != 0) {
         if (!stage_ || stage_->number != it.stage() || stage_->bytes.size() != stage_->size)
@@ -193,7 +198,7 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       const wire::Copy& it = *asked.operation_as_Copy();
       hal::Buffer* const source = HALYARD_TRY(buffer_of(it.source()));
       hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
-      memories.push_back(it.target()->memory());
+      work.memories.add(it.target()->memory());
       if (!failure.ok()) return {};
       return keep(hal::queue_copy(point, *source, it.source()->offset(), *target, it.target()->offset(),
                                   it.target()->length()));
@@ -202,7 +207,10 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       const wire::Execute& it = *asked.operation_as_Execute();
       const ListObject* const list = HALYARD_TRY(objects_.lists.find(it.list()));
       if (!list->failure.ok()) failure = list->failure;
-      memories = list->memories;
+      if (it.bindings() && it.bindings()->size() > hal::kMaxSlots)
+        return fail(Code::INVALID_ARGUMENT, "a binding table has {} entries; expected at most {}",
+                    it.bindings()->size(), hal::kMaxSlots);
+      work.recorded = list->memories;
       std::vector<hal::Binding> table;
       if (it.bindings())
         for (const wire::Binding* const binding : *it.bindings()) {
@@ -215,10 +223,11 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
               failure = Status(Code::OUT_OF_RANGE,
                                "an entry of a table has the length 2^64-1; lengths are explicit");
             entry = {memory->buffer.get(), binding->offset(), binding->length()};
-            memories.push_back(binding->memory());
+            work.memories.add(binding->memory());
           }
           table.push_back(entry);
         }
+      if (failure.ok()) failure = to_status(work.memories.finish(*point.memory));
       if (!failure.ok()) return {};
       return keep(hal::queue_execute(point, *list->commands, table));
     }
@@ -235,37 +244,79 @@ void Session::send_spans(uint64_t submission) {
   stream_->send(message.to_client(body), {}, remote::Stream::Urgency::later);
 }
 
+void Session::add_contents(const Work& work, News& news) {
+  work.for_each_memory([&](uint64_t memory) {
+    const auto watched = watched_.find(memory);
+    // Contents are read when they are sent, so those that are not sent yet will have these changes, too.
+    if (watched == watched_.end() || !changed_.insert(memory).second) return;
+    news.contents.push_back({memory});
+    news.is_long |= !watched->second->is_mappable() || watched->second->length() > remote::kPiece;
+  });
+}
+
+// Work that has ended may have let other work begin whose end is known here before.
+void Session::add_contents_of_reached_work(News& news) {
+  for (auto& [number, work] : in_flight_) {
+    hal::Fence* const done[] = {work.done.get()};
+    const Result<bool> is_reached = hal::are_reached(done);
+    if (is_reached && !*is_reached) continue;
+    add_contents(work, news);
+    work.memories = {};
+    work.recorded = nullptr;
+  }
+}
+
 // On any thread, also in callbacks of the driver.
 void Session::completed(uint64_t number, const Status& status) {
-  std::vector<Changed> memories;
-  bool is_long = false;
+  if (!status.ok()) shared_.counts.failures.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
     const auto found = in_flight_.find(number);
     if (found == in_flight_.end()) return;
-    for (const uint64_t memory : found->second.memories)
-      if (const auto watched = watched_.find(memory); watched != watched_.end()) {
-        memories.push_back({memory});
-        is_long |= !watched->second->is_mappable() || watched->second->length() > remote::kPiece;
-      }
+    News news = {number, status, {}, false};
+    add_contents(found->second, news);
+    const bool has_waited = bool(found->second.wait);
     in_flight_.erase(found);
+    if (has_waited && !watched_.empty()) add_contents_of_reached_work(news);
+    news_.push_back(std::move(news));
+    if (std::exchange(is_telling_, true)) return;
   }
-  if (!status.ok()) shared_.counts.failures.fetch_add(1, std::memory_order_relaxed);
-  auto tell = [self = shared_from_this(), number, status, memories = std::move(memories)] {
-    self->send_contents(memories);
-    if (self->spans_) self->send_spans(number);
-    self->send([&](remote::Message& message) {
-      const auto failure =
-          status.ok() ? flatbuffers::Offset<wire::Status>() : remote::add_status(message, to_wire(status));
-      return wire::CreateCompleted(message.builder(), number, failure);
-    });
-  };
-  // Copies by the device, and the client, must not be awaited in a callback of the device.
-  if (is_long) {
-    boost::asio::post(shared_.io, std::move(tell));
-  } else {
-    tell();
+  tell(false);
+}
+
+// Copies by the device, and the client, must not be awaited in a callback of the device, nor on a thread that
+// receives.
+void Session::tell(bool is_in_pool) {
+  for (;;) {
+    News next;
+    {
+      const std::lock_guard lock(mutex_);
+      if (news_.empty()) {
+        is_telling_ = false;
+        return;
+      }
+      const News& first = news_.front();
+      if (!is_in_pool && (first.is_long || (!first.contents.empty() && has_much_unsent()))) break;
+      next = std::move(news_.front());
+      news_.pop_front();
+      for (const Changed& changed : next.contents) changed_.erase(changed.memory);
+    }
+    tell_one(next);
   }
+  boost::asio::post(shared_.io, [self = shared_from_this()] {
+    const Status told = outcome_of([&] { return self->tell(true), Result<>(); });
+    if (!told.ok()) self->stream_->end(to_wire(told));
+  });
+}
+
+void Session::tell_one(const News& news) {
+  if (!send_contents(news.contents)) return;
+  if (spans_) send_spans(news.submission);
+  send([&](remote::Message& message) {
+    const auto failure = news.status.ok() ? flatbuffers::Offset<wire::Status>()
+                                          : remote::add_status(message, to_wire(news.status));
+    return wire::CreateCompleted(message.builder(), news.submission, failure);
+  });
 }
 
 }  // namespace halyard::device_server
