@@ -239,14 +239,14 @@ TEST_F(Hostile, AnswersOfOtherRequestsAndKinds) {
 }
 
 TEST_F(Hostile, FunctionsThatAreTheSameTable) {
-  for (const auto& [count, size] : {std::pair{300, 1 << 20}, std::pair{100000, 1}}) {
-    open([count = count, size = size](HostileServer& server, const wire::ToServer& asked) {
+  for (const std::pair<size_t, size_t> it : {std::pair{300, 1 << 20}, std::pair{100000, 1}}) {
+    open([it](HostileServer& server, const wire::ToServer& asked) {
       if (!asked.body_as_Query()) return;
       server.send([&](Message& message) {
         flatbuffers::FlatBufferBuilder& builder = message.builder();
-        const auto name = message.text(std::string(static_cast<size_t>(size), 'f'));
+        const auto name = message.text(std::string(it.second, 'f'));
         const auto function = wire::CreateFunction(builder, name);
-        const auto list = builder.CreateVector(std::vector(static_cast<size_t>(count), function));
+        const auto list = builder.CreateVector(std::vector(it.first, function));
         return wire::CreateFunctions(builder, asked.body_as_Query()->request(), list);
       });
     });
