@@ -293,7 +293,7 @@ Result<bool> Stream::receive() {
 }
 
 Result<> Stream::begin_message() {
-  const auto [message, data] = header_;
+  const uint32_t message = header_[0], data = header_[1];
   if (message == 0 || message > kMaxMessage || data > kMaxData)
     return fail(HALYARD_INVALID_ARGUMENT,
                 "the other side sent a frame with a message of {} bytes and {} bytes of data; expected 1 to "
