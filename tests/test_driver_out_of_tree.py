@@ -22,7 +22,7 @@ class Template(typing.NamedTuple):
         return f"halyard-driver-{self.name}.so"
 
 
-TEMPLATES = [Template("null", ("cc",), 600), Template("template", ("c++", "-std=c++20"), 200)]
+TEMPLATES = [Template("null", ("cc",), 610), Template("template", ("c++", "-std=c++20"), 200)]
 
 
 def expect(condition: bool, message: str) -> None:

@@ -48,10 +48,8 @@ struct halyard_driver_device {
 struct halyard_driver_memory {
   _Atomic(char*) bytes;  // null before the alloca has run and after the dealloca
   uint64_t size;
-  bool imported;  // the bytes belong to the host
-  // Under the lock. A pointer of the host is valid until it is unmapped [R72].
-  uint64_t mappings;
-  char* mapped;  // bytes that were mapped at their dealloca
+  _Atomic(void*) block;   // the bytes, until their last use ends; null if they belong to the host
+  _Atomic uint32_t uses;  // of the block: one until its dealloca, and one for each mapping [R72]
 };
 struct halyard_driver_command_list {
   const halyard_command_t* commands;  // owned by the host [R101]
@@ -215,24 +213,22 @@ static status_t give_bytes(device_t device, memory_t memory) {
   if (!bytes)
     return fail(device->instance, HALYARD_RESOURCE_EXHAUSTED,
                 "null: the process cannot get %" PRIu64 " bytes; free memory or ask for less", memory->size);
+  atomic_store(&memory->uses, 1);
+  atomic_store(&memory->block, bytes);
   atomic_store(&memory->bytes, memset(bytes, 0, memory->size));  // no bytes of earlier owners [R78]
   count(device, memory->size, 0);
   return NULL;
 }
 
-static void free_bytes(device_t device, memory_t memory, char* bytes) {
-  if (!bytes || memory->imported) return;
-  free(bytes);
-  count(device, 0, memory->size);
+static void end_use(device_t device, memory_t memory) {
+  if (atomic_fetch_sub(&memory->uses, 1) != 1) return;
+  void* block = atomic_exchange(&memory->block, NULL);
+  if (block) count(device, 0, memory->size);
+  free(block);
 }
 
 static status_t take_bytes(device_t device, memory_t memory) {
-  char* bytes = atomic_exchange(&memory->bytes, NULL);
-  pthread_mutex_lock(&device->instance->lock);
-  const bool is_mapped = memory->mappings != 0;
-  if (is_mapped) memory->mapped = bytes;
-  pthread_mutex_unlock(&device->instance->lock);
-  if (!is_mapped) free_bytes(device, memory, bytes);
+  if (atomic_exchange(&memory->bytes, NULL)) end_use(device, memory);
   return NULL;
 }
 
@@ -247,7 +243,6 @@ static status_t make_memory(device_t device, const request_t* request, bool now,
   memory_t made = make(device->instance, sizeof(*made), &status);
   if (!made) return status;
   made->size = request->size;
-  made->imported = imported != NULL;
   atomic_store(&made->bytes, imported);
   if (now && (status = give_bytes(device, made))) return free(made), status;
   const info_t given = {
@@ -286,27 +281,15 @@ static status_t resolve(device_t device, const range_t* range, const binding_t* 
   return NULL;
 }
 
-static void memory_unmap(device_t device, memory_t memory) {
-  char* unused = NULL;
-  pthread_mutex_lock(&device->instance->lock);
-  if (--memory->mappings == 0) {
-    unused = memory->mapped;
-    memory->mapped = NULL;
-  }
-  pthread_mutex_unlock(&device->instance->lock);
-  free_bytes(device, memory, unused);
-}
-
 static status_t memory_map(device_t device, memory_t memory, uint32_t access, uint64_t offset,
                            uint64_t length, void** pointer) {
   (void)access, (void)length;  // the host has checked both [R40]
-  pthread_mutex_lock(&device->instance->lock);
-  ++memory->mappings;  // before the bytes are looked at, so that a dealloca that runs now keeps them
-  pthread_mutex_unlock(&device->instance->lock);
+  atomic_fetch_add(&memory->uses, 1);  // before the bytes are looked at: a dealloca that runs now keeps them
   status_t status = resolve(device, &(range_t){.memory = memory, .offset = offset}, NULL, pointer);
-  if (status) memory_unmap(device, memory);
+  if (status) end_use(device, memory);
   return status;
 }
+static void memory_unmap(device_t device, memory_t memory) { end_use(device, memory); }
 
 static void executable_grade(device_t device, text_t format, const void* data, uint64_t data_size,
                              halyard_executable_grade_t* grade) {

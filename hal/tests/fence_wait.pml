@@ -304,7 +304,7 @@ proctype work() {
      i = 0;
      add_awaited(0);
 #else
-     add_awaited(0);           /* `work->waits.push_back({semaphore, timepoints[i].value});` */
+     add_awaited(0);           /* `work->waits.push_back({semaphore, timepoints[work->waits.size()].value});` */
      drop_reference(0);        /* the caller's fence */
 #endif
      i = 0;

@@ -22,6 +22,7 @@ static halyard_status_t memory_allocate(halyard_driver_device_t device,
   block->memory = *memory;
   block->size = request->size;
   status = good.memory_map(device, *memory, HALYARD_MAP_WRITE, 0, request->size, &block->bytes);
+  if (!status) good.memory_unmap(device, *memory);  /* the bytes stay until the memory is freed */
   pthread_mutex_lock(&lock);
   block->next = blocks;
   blocks = block;

@@ -97,8 +97,7 @@ void Allocation::log_done(bool is_dealloca, bool has_run) {
 
 void Allocation::unmap() {
   device_->table().memory_unmap(device_->handle(), memory);
-  const std::lock_guard lock(shared.mutex);
-  --shared.mappings;
+  mappings.fetch_sub(1);
 }
 
 Ref<Device> Allocation::leave() {
@@ -219,11 +218,13 @@ Result<std::span<uint8_t>> Buffer::map() {
   HALYARD_TRY(check_memory_type(HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT));
   HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
   const uint32_t access = this->access() & kWrite ? HALYARD_MAP_READ | HALYARD_MAP_WRITE : HALYARD_MAP_READ;
-  Allocation::Shared& shared = allocation_->shared;
-  const std::lock_guard lock(shared.mutex);
-  Mapping mapping = HALYARD_TRY(Mapping::map(*allocation_, access, offset_, length_));
-  ++shared.mappings;
-  return std::span(static_cast<uint8_t*>(std::move(mapping).keep()), length_);
+  allocation_->mappings.fetch_add(1);  // first, so that a dealloca that is submitted now keeps the bytes
+  Result<Mapping> mapping = Mapping::map(*allocation_, access, offset_, length_);
+  if (!mapping) {
+    allocation_->mappings.fetch_sub(1);
+    return std::unexpected(std::move(mapping).error());
+  }
+  return std::span(static_cast<uint8_t*>(std::move(*mapping).keep()), length_);
 }
 
 }  // namespace halyard::hal

@@ -46,8 +46,8 @@ class Allocation final : public ObjectOf<Allocation> {
     bool mapped = false;      // by a persistent mapping
     bool expected = false;    // held work may import, even after a dealloca
     bool ended = false;       // no more imports, because of a dealloca
-    uint64_t mappings = 0;    // of Buffer::map() that are not reversed yet
   } shared;
+  std::atomic<uint64_t> mappings = 0;  // of Buffer::map() that are not reversed yet
 
   Device& device() const { return *device_; }
 

@@ -112,10 +112,9 @@ bool expect_sharing(Allocation& allocation) {
 
 bool end_sharing(Allocation& allocation) {
   const std::lock_guard lock(allocation.shared.mutex);
-  Allocation::Shared& shared = allocation.shared;
-  if (shared.expected) return false;
-  shared.ended = true;
-  return shared.imports.empty() && shared.mappings == 0;
+  if (allocation.shared.expected) return false;
+  allocation.shared.ended = true;
+  return allocation.shared.imports.empty() && allocation.mappings == 0;
 }
 
 void resume_sharing(Allocation& allocation) noexcept {
