@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "halyard/channel.hpp"
 #include "pause.h"
 
 namespace halyard::mpi {
@@ -16,8 +17,7 @@ constexpr uint64_t kDrainNs = 1'000'000'000;
 
 bool is_direct(const Operation& operation) {
   const halyard_collective_t* const collective = operation.collective();
-  return collective && collective->kind >= HALYARD_COLLECTIVE_SEND &&
-         collective->kind <= HALYARD_COLLECTIVE_SEND_RECV;
+  return collective && channel::is_point_to_point(collective->kind);
 }
 
 }  // namespace

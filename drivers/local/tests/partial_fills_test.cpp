@@ -72,6 +72,12 @@ class PartialFillsTest : public KernelTest {
     return {.constants = {first, count}, .bindings = std::move(bindings)};
   }
 
+  // Begins with a fill of the memory.
+  static Recording filled(Memory memory) {
+    Recording recording;
+    recording.fill(range(memory, 0, kFilledBytes), kFillPattern, 4).barrier();
+    return recording;
+  }
   // What the fills of a list have to write.
   static std::vector<std::vector<ByteRange>> rests(const Recording& recording) {
     const halyard_command_list_args_t args = recording.args(0);
@@ -108,10 +114,7 @@ HALYARD_ON_EVERY_DEVICE_AND_COMPILED(PartialFillsTest);
 TEST_P(PartialFillsTest, LeaveWhatTheNextDispatchWrites) {
   Memory memory = zeros(kFilledWords);
   const Dispatch d = over(100, kFilledWords - 300, {range(memory, 0, kFilledBytes)});
-  const Recording recording = Recording()
-                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                                  .barrier()
-                                  .dispatch(command(writer(), d));
+  const Recording recording = filled(memory).dispatch(command(writer(), d));
   EXPECT_EQ(rests(recording), (Rests{{{0, 400}, {kFilledBytes - 800, kFilledBytes}}}));
   expect(finish(recording), {}, memory, filled_but(100, kFilledWords - 300));
 }
@@ -119,10 +122,7 @@ TEST_P(PartialFillsTest, LeaveWhatTheNextDispatchWrites) {
 TEST_P(PartialFillsTest, MayHaveNothingToWrite) {
   Memory memory = zeros(kFilledWords);
   const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
-  const Recording recording = Recording()
-                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                                  .barrier()
-                                  .dispatch(command(writer(), d));
+  const Recording recording = filled(memory).dispatch(command(writer(), d));
   EXPECT_EQ(rests(recording), Rests{{}});
   expect(finish(recording), {}, memory, filled_but(0, kFilledWords));
 }
@@ -178,9 +178,7 @@ TEST_P(PartialFillsTest, WriteWhatIsReadBefore) {
   Memory seen = zeros(kFilledWords);
   const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
   {
-    const Recording recording = Recording()
-                                    .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                                    .barrier()
+    const Recording recording = filled(memory)
                                     .copy(range(memory, kFilledBytes / 2, 4096), range(seen, 0, 4096))
                                     .barrier()
                                     .dispatch(command(writer(), d));
@@ -208,10 +206,7 @@ TEST_P(PartialFillsTest, WriteWhatIsReadBefore) {
 TEST_P(PartialFillsTest, WriteWhatTheDispatchItselfReads) {
   Memory memory = zeros(kFilledWords);
   const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
-  const Recording recording = Recording()
-                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                                  .barrier()
-                                  .dispatch(command(incrementer(), d));
+  const Recording recording = filled(memory).dispatch(command(incrementer(), d));
   EXPECT_EQ(rests(recording), Rests());
   expect(finish(recording), {}, memory, std::vector<uint32_t>(kFilledWords, kFillPattern + 1));
 }
@@ -226,10 +221,7 @@ TEST_P(PartialFillsTest, WriteAllBeforeAKernelThatChangesItsListOfBindings) {
       kFilledBytes);
   Executable executable = load(kernel(own + loop_over_words(kStoreIndex)));
   const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
-  const Recording recording = Recording()
-                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                                  .barrier()
-                                  .dispatch(command(executable, d));
+  const Recording recording = filled(memory).dispatch(command(executable, d));
   EXPECT_EQ(rests(recording), Rests());
   expect(finish(recording), {}, memory, std::vector<uint32_t>(kFilledWords, kFillPattern));
 }
@@ -238,10 +230,7 @@ TEST_P(PartialFillsTest, WriteAllBeforeAKernelThatChangesItsListOfBindings) {
 TEST_P(PartialFillsTest, WriteAllIfTheWorkIsStopped) {
   Memory memory = zeros(kFilledWords);
   const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
-  const Recording recording = Recording()
-                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                                  .barrier()
-                                  .dispatch(command(writer(), d));
+  const Recording recording = filled(memory).dispatch(command(writer(), d));
   const halyard_command_list_args_t args = recording.args(0);
   const std::span commands(reinterpret_cast<const uint8_t*>(args.commands), args.commands_size);
   const uint32_t stop = static_cast<uint32_t>(Code::CANCELLED);
@@ -254,11 +243,8 @@ TEST_P(PartialFillsTest, AreLeftToSeveralDispatches) {
   Executable executable = writer();
   const Dispatch low = over(0, kFilledWords / 2 - 8, {range(memory, 0, kFilledBytes)});
   const Dispatch high = over(kFilledWords / 2, kFilledWords / 2 - 8, {range(memory, 0, kFilledBytes)});
-  const Recording recording = Recording()
-                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                                  .barrier()
-                                  .dispatch(command(executable, low))
-                                  .dispatch(command(executable, high));
+  const Recording recording =
+      filled(memory).dispatch(command(executable, low)).dispatch(command(executable, high));
   EXPECT_EQ(rests(recording),
             (Rests{{{kFilledBytes / 2 - 32, kFilledBytes / 2}, {kFilledBytes - 32, kFilledBytes}}}));
   std::vector<uint32_t> expected = filled_but(0, kFilledWords);
@@ -274,10 +260,7 @@ TEST_P(PartialFillsTest, AreNotWorthItOrNotCertain) {
   Memory counts = allocate(std::vector<uint32_t>{0, 1, 1});
   Executable executable = writer();
   const auto rests_before = [&](const Dispatch& d) {
-    return rests(Recording()
-                     .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                     .barrier()
-                     .dispatch(command(executable, d)));
+    return rests(filled(memory).dispatch(command(executable, d)));
   };
   EXPECT_EQ(rests_before(over(0, 1000, {range(memory, 0, kFilledBytes)})), Rests());
   Dispatch none = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
@@ -293,10 +276,7 @@ TEST_P(PartialFillsTest, AreNotWorthItOrNotCertain) {
   EXPECT_EQ(rests_before(over(0, kFilledWords, {range(memory, 0, kFilledBytes)})), Rests{{}})
       << "but this one is";
   // The count is read when the dispatch runs: nothing is written but the pattern.
-  const Recording recording = Recording()
-                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                                  .barrier()
-                                  .dispatch(command(executable, indirect));
+  const Recording recording = filled(memory).dispatch(command(executable, indirect));
   expect(finish(recording), {}, memory, std::vector<uint32_t>(kFilledWords, kFillPattern));
 }
 
@@ -304,10 +284,7 @@ TEST_P(PartialFillsTest, AreNotWorthItOrNotCertain) {
 TEST_P(PartialFillsTest, AreCompletedAfterAFailure) {
   Memory memory = zeros(kFilledWords);
   const Dispatch d = over(100, kFilledWords - 200, {range(memory, 0, kFilledBytes)});
-  const Recording recording = Recording()
-                                  .fill(range(memory, 0, kFilledBytes), kFillPattern, 4)
-                                  .barrier()
-                                  .dispatch(command(failing_writer(), d));
+  const Recording recording = filled(memory).dispatch(command(failing_writer(), d));
   EXPECT_EQ(rests(recording), (Rests{{{0, 400}, {kFilledBytes - 400, kFilledBytes}}}));
   List list = finish(recording);
   for (int round = 0; round < kFillExecutions; ++round) {
@@ -329,7 +306,7 @@ TEST_P(PartialFillsTest, AreCompletedOnlyIfTheirDispatchHasNotRun) {
   const Dispatch d = over(0, kFilledWords, {range(memory, 0, kFilledBytes)});
   const Dispatch fails = {.bindings = {range(other, 0, 64)}};
   for (const bool is_before : {true, false}) {
-    Recording recording = Recording().fill(range(memory, 0, kFilledBytes), kFillPattern, 4).barrier();
+    Recording recording = filled(memory);
     if (is_before) recording.dispatch(command(failing, fails)).barrier();
     recording.dispatch(command(writer(), d)).barrier();
     if (!is_before) recording.dispatch(command(failing, fails));

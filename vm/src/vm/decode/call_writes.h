@@ -1,4 +1,4 @@
-// The effect of calls of imports on buffers, as far as whoever provides the imports knows it.
+// The bytes of buffers that calls of imports write. The provider of the imports knows them.
 #pragma once
 
 #include <cstddef>
