@@ -21,6 +21,7 @@
 
 #include "codegen/contraction/pass.h"
 #include "codegen/hoist.h"
+#include "codegen/interleave.h"
 #include "codegen/loops.h"
 #include "codegen/merge_loops.h"
 #include "codegen/translate.h"
@@ -114,6 +115,7 @@ llvm::FunctionPassManager other_passes() {
   passes.addPass(MergeLoops());
   passes.addPass(llvm::LoopSimplifyPass());
   passes.addPass(llvm::LCSSAPass());
+  passes.addPass(InterleaveLoops());
   passes.addPass(llvm::LoopVectorizePass());
   passes.addPass(llvm::InstCombinePass());
   // Only full unrolling, because vector loops are interleaved already, and iterations of other loops depend

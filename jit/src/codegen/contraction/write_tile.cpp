@@ -203,18 +203,33 @@ void Writer::end_tile() {
   b_.SetInsertPoint(end);
 }
 
+// Of the values to be stored, those of some sums are computed at the same time, because each may be at the
+// end of a long chain of operations, such as those of an elementary function.
 void Writer::write_epilogue() {
+  constexpr uint64_t kAtATime = 4;
   forget_values();
+  std::vector<Instruction*> operations;
   for (Instruction& instruction : *nest_.epilogue->body) {
     if (llvm::isa<llvm::LoadInst>(instruction)) {
       for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) { value(&instruction, row, vector); });
     } else if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
-      for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) {
-        llvm::StoreInst* const copy =
-            b_.CreateAlignedStore(splat(value(store->getValueOperand(), row, vector)),
-                                  address(store->getPointerOperand(), row, vector), store->getAlign());
-        keep_metadata(*store, *copy);
-      });
+      const uint64_t count = tile_rows_ * tile_vectors_;
+      for (uint64_t first = 0; first < count; first += kAtATime) {
+        const auto for_each = [&](auto visit) {
+          for (uint64_t sum = first; sum < std::min(first + kAtATime, count); ++sum)
+            visit(sum / tile_vectors_, sum % tile_vectors_);
+        };
+        for (Instruction* const operation : operations)
+          for_each([&](uint64_t row, uint64_t vector) { value(operation, row, vector); });
+        for_each([&](uint64_t row, uint64_t vector) {
+          llvm::StoreInst* const copy =
+              b_.CreateAlignedStore(splat(value(store->getValueOperand(), row, vector)),
+                                    address(store->getPointerOperand(), row, vector), store->getAlign());
+          keep_metadata(*store, *copy);
+        });
+      }
+    } else if (instruction.getType()->isFloatingPointTy() && !llvm::isa<PHINode>(instruction)) {
+      operations.push_back(&instruction);
     }
   }
 }
