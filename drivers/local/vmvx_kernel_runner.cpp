@@ -18,7 +18,14 @@ std::span<uint8_t> nothing() {
   return {const_cast<uint8_t*>(kNothing), 0};
 }
 
-vm::Variant new_buffer() { return vm::Variant::ref(vm::Buffer::wrap(nothing(), false, {})); }
+// Only the kernels of a runner refer to it, one after the other.
+template <typename T>
+Ref<T> confined(Ref<T> object) {
+  object->confine();
+  return object;
+}
+
+vm::Variant new_buffer() { return vm::Variant::ref(confined(vm::Buffer::wrap(nothing(), false, {}))); }
 
 vm::Variant number(uint32_t value) { return vm::Variant::i32(static_cast<int32_t>(value)); }
 
@@ -61,7 +68,8 @@ Result<> VmvxKernelRunner::begin(const Kernel& kernel, std::span<const uint32_t>
       ->rebind(constants.empty() ? nothing() : std::span(constant_bytes, constants.size_bytes()), false);
 
   if (arguments_[kBindings].empty())
-    arguments_[kBindings] = vm::Variant::ref(vm::List::create({vm::ValueType::none, &vm::Buffer::kType}));
+    arguments_[kBindings] =
+        vm::Variant::ref(confined(vm::List::create({vm::ValueType::none, &vm::Buffer::kType})));
   if (bindings_.size() < binding_count) bindings_.resize(binding_count);
   read_only_.clear();
   auto* list = static_cast<vm::List*>(arguments_[kBindings].object());
@@ -71,7 +79,7 @@ Result<> VmvxKernelRunner::begin(const Kernel& kernel, std::span<const uint32_t>
 
 Result<> VmvxKernelRunner::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
   Ref<vm::Buffer>& buffer = bindings_[index];
-  if (!buffer) buffer = vm::Buffer::wrap(nothing(), true, {});
+  if (!buffer) buffer = confined(vm::Buffer::wrap(nothing(), true, {}));
   buffer->rebind(bytes, writable);
   if (!writable) read_only_.push_back(index);
   auto* list = static_cast<vm::List*>(arguments_[kBindings].object());

@@ -64,7 +64,8 @@ Object* owned(Variant& argument) { return argument.detach(); }
 
 // V: Variant (refs are moved out) or const Variant.
 template <typename V>
-void place_argument(uint32_t* values, Object** refs, uint16_t place, ValueType wanted, V& argument) {
+[[gnu::always_inline]] inline void place_argument(uint32_t* values, Object** refs, uint16_t place,
+                                                  ValueType wanted, V& argument) {
   if (place & kRefBit) {
     refs[place & kRegisterMask] = owned(argument);
     return;
