@@ -172,6 +172,28 @@ TEST(CompiledFunctions, OfAnyBitsAreThoseOfTheInterpreter) {
   }
 }
 
+// Every thousandth f32 and the special ones.
+TEST(CompiledFastMath, FunctionsOfAllMagnitudes) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {0.0f, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()};
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 1001)
+    x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  for (const char* const name : {"exp", "exp2", "tanh", "erf"}) {
+    const std::string body = "%iY = vm." + std::string(name) + ".f32 %iX";
+    const std::vector<float> exact = run<float>(body, x, x, Way::exact),
+                             fast = run<float>(body, x, x, Way::fast);
+    double most = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(std::isinf(fast[i]), std::isinf(exact[i])) << name << ' ' << x[i];
+      ASSERT_EQ(std::isnan(fast[i]), std::isnan(exact[i])) << name << ' ' << x[i];
+      const bool has_sign = !std::isnan(x[i]);
+      ASSERT_EQ(has_sign && std::signbit(fast[i]), has_sign && std::signbit(exact[i])) << name << ' ' << x[i];
+      most = std::max(most, distance(fast[i], exact[i]));
+    }
+    EXPECT_LE(most, kMaxUlps) << name;
+  }
+}
+
 template <typename T>
 void compare_sums() {
   size_t changed = 0;

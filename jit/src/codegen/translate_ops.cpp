@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "codegen/elementary.h"
+#include "codegen/fast_elementary.h"
 #include "codegen/translator.h"
 #include "codegen/vector_math.h"
 #include "vm/compile/helpers.h"
@@ -248,16 +249,15 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
   return call;
 }
 
-// With fast math, LLVM's vectorizer may replace the call by one of a vector function.
+// With fast math, LLVM's vectorizer may replace a call by one of a vector function.
 Value* Translator::function_of(Op op, llvm::ArrayRef<Value*> arguments) {
-  // The vector function of exp takes several times as long if one argument of a vector is out of its range,
-  // and the arguments of a masked softmax are.
-  const bool is_inline = !source_.fast_math || op == Op::exp_f32 ||
-                         llvm::none_of(vector_functions(), [&](const VectorFunction& function) {
-                           return function.op == op && runs_on(function, features_);
-                         });
-  Value* const inline_code = is_inline ? emit_elementary(b_, op, arguments) : nullptr;
-  return inline_code ? inline_code : helper(op, arguments[0]->getType(), arguments);
+  Value* code = source_.fast_math ? emit_fast_elementary(b_, op, arguments[0]) : nullptr;
+  const bool has_vector_form =
+      source_.fast_math && llvm::any_of(vector_functions(), [&](const auto& function) {
+        return function.op == op && runs_on(function, features_);
+      });
+  if (!code && !has_vector_form) code = emit_elementary(b_, op, arguments);
+  return code ? code : helper(op, arguments[0]->getType(), arguments);
 }
 
 // Rounds up or down to an integer. Whether a signaling NaN becomes quiet depends on the host's build.
