@@ -46,6 +46,29 @@ inline std::string loop(int block, std::string_view counter, std::string_view li
                      body, counter, limit, step, block, block + 1, block + 2);
 }
 
+// Elements of rows that begin `row_step` after each other, without sums:
+//
+//   r1[y * row_step + x] = exp(r0[y * 3 + x]) + r0[x]
+inline std::string elements_of_rows(int64_t rows, int64_t elements, int64_t row_step) {
+  return program("f32", "%i8:9",
+                 fmt::format(R"(
+  %i14:15 = vm.const.i64 {}
+  %i16:17 = vm.const.i64 {}
+  %i18:19 = vm.const.i64 {}
+  %i20:21 = vm.const.i64 3
+)",
+                             rows, elements, row_step) +
+                     loop(1, "%i6:7", "%i14:15", loop(4, "%i22:23", "%i16:17", R"(
+  %i24:25 = vm.fma.i64 %i6:7, %i20:21, %i22:23
+  %i26 = vm.buffer.load.f32 %r0, %i24:25
+  %i27 = vm.buffer.load.f32 %r0, %i22:23
+  %i26 = vm.exp.f32 %i26
+  %i26 = vm.add.f32 %i26, %i27
+  %i24:25 = vm.fma.i64 %i6:7, %i18:19, %i22:23
+  vm.buffer.store.f32 %i26, %r1, %i24:25
+)")));
+}
+
 // A sum of many terms for each of some outputs in some rows: with counts that are constants, so that terms
 // are added in blocks. The bits of n that are in `rows` count the rows of the outer loop.
 //

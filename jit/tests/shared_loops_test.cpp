@@ -1,5 +1,5 @@
-// Contractions whose groups of rows run on several threads: in any order, at the same time, and up to a stop
-// request.
+// Contractions, and nests without terms, whose groups of rows run on several threads: in any order, at the
+// same time, and up to a stop request.
 #include <array>
 #include <atomic>
 #include <functional>
@@ -52,7 +52,11 @@ const Case kChecked[] = {
     {"PackedFromManyPages", sum_in_blocks(kAny, 12, 40, 1, 300, 7000), 150, 480},
 };
 // With a limit they do not, and all pieces run.
-const Case kUnchecked = {"WithoutStopWord", sum_in_blocks(255, 12, 40, 1, 300, 5), 150, 480};
+const Case kUnchecked[] = {
+    {"WithoutStopWord", sum_in_blocks(255, 12, 40, 1, 300, 5), 150, 480},
+    {"WithoutTerms", elements_of_rows(300, 256, 256), 300, 256},
+    {"WithoutTermsAndWithARest", elements_of_rows(1021, 101, 113), 1021, 113},
+};
 
 class SharedLoops : public testing::TestWithParam<Case> {
  protected:
@@ -140,9 +144,43 @@ TEST_P(StoppedSharedLoops, EndAfterTheFirstPieces) {
             std::vector<float>(found.size() - done, 2.0f));
 }
 
+// Without terms: compiled code has the interpreter's bits, and rows that overlap are written in their order.
+TEST(SharedElements, AreThoseOfTheInterpreter) {
+  const auto compiler = ASSERT_VALUE(Compiler::find());
+  std::vector<float> from(4096);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i * 37 % 61) / 16 - 2;
+  for (const int64_t row_step : {256, 300, 100, 1}) {
+    const std::string text = elements_of_rows(300, 256, row_step);
+    const auto elements_of = [&](const LoadOptions& options, const halyard_jit_sharing_t* sharing) {
+      const TestProgram program(text, options);
+      std::vector<float> to(300 * 300, 2.0f);
+      const auto wrap = [](std::vector<float>& floats) {
+        return Variant::ref(Buffer::wrap(
+            {reinterpret_cast<uint8_t*>(floats.data()), floats.size() * sizeof(float)}, true, {}));
+      };
+      const std::array<Variant, 5> arguments = {wrap(from), wrap(to), Variant::i64(0), Variant::i64(0),
+                                                Variant::i64(0)};
+      std::array<Variant, 1> results;
+      Invocation invocation(program.context);
+      invocation.set_sharing(sharing);
+      EXPECT_OK(invocation.call(program.function, arguments, results));
+      return to;
+    };
+    uint64_t shared = 0;
+    Sharing backwards([&](uint64_t pieces, const Pieces& run) {
+      for (uint64_t i = pieces; i-- > 0;) run(i, i + 1);
+      return shared = pieces;
+    });
+    const std::vector<float> expected = elements_of({}, nullptr);
+    EXPECT_EQ(elements_of({.compiler = compiler}, nullptr), expected) << row_step;
+    EXPECT_EQ(elements_of({.compiler = compiler}, &backwards), expected) << row_step;
+    EXPECT_EQ(shared > 1, row_step >= 256);
+  }
+}
+
 const auto name_of = [](const testing::TestParamInfo<Case>& each) { return each.param.name; };
 INSTANTIATE_TEST_SUITE_P(, SharedLoops, testing::ValuesIn(kChecked), name_of);
-INSTANTIATE_TEST_SUITE_P(Unchecked, SharedLoops, testing::Values(kUnchecked), name_of);
+INSTANTIATE_TEST_SUITE_P(Unchecked, SharedLoops, testing::ValuesIn(kUnchecked), name_of);
 INSTANTIATE_TEST_SUITE_P(, StoppedSharedLoops, testing::ValuesIn(kChecked), name_of);
 
 }  // namespace

@@ -1,6 +1,8 @@
 // A contraction, as it was recognized: a nest of loops in which outputs next to each other each sum up terms.
 //
 //   for row...: for output: for term...: C[row][output] = op(A[row][term], B[term][output], C[row][output])
+//
+// Or a nest without terms, which threads share as they share contractions.
 #pragma once
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -89,6 +91,8 @@ struct Nest {
     return outermost()->contains(instruction) || (epilogue && epilogue->contains(instruction));
   }
   llvm::Loop* outermost() const { return loops.front(); }
+  // Whether the loop over outputs is the innermost one: they are not sums.
+  bool is_elementwise() const { return loops.size() == row_loops + 1; }
   size_t output_level() const { return row_loops; }
   llvm::Loop* outputs() const { return loops[output_level()]; }
   bool stores_floats() const {

@@ -6,6 +6,7 @@
 #include "codegen/contraction/recognize.h"
 #include "codegen/contraction/write.h"
 #include "codegen/loops.h"
+#include "codegen/translate.h"
 
 namespace halyard::jit {
 
@@ -31,6 +32,15 @@ void say(llvm::OptimizationRemarkEmitter& remarks, const char* name, const llvm:
   });
 }
 
+// Writes the nest and says so. Returns false if it is left as it is.
+bool write_nest(const contraction::Nest& nest, const char* remark, llvm::Function& function,
+                llvm::FunctionAnalysisManager& analyses, llvm::OptimizationRemarkEmitter& remarks) {
+  llvm::BasicBlock* const before = nest.before();
+  const std::optional<std::string> decided = contraction::write(nest, function, analyses);
+  if (decided) say<llvm::OptimizationRemark>(remarks, remark, before, *decided);
+  return decided.has_value();
+}
+
 // Tiles one contraction, if there is one. Sets `changed` if the function is another one afterwards.
 bool tile_one(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,
               llvm::OptimizationRemarkEmitter& remarks, bool& changed) {
@@ -45,11 +55,21 @@ bool tile_one(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,
         say<llvm::OptimizationRemarkMissed>(remarks, "NotTiled", header, recognizer.reason());
       continue;
     }
-    llvm::BasicBlock* const before = nest->before();
-    const std::optional<std::string> decided = contraction::write(*nest, function, analyses);
-    if (!decided) continue;
-    say<llvm::OptimizationRemark>(remarks, "Tiled", before, *decided);
-    return true;
+    if (write_nest(*nest, "Tiled", function, analyses, remarks)) return true;
+  }
+  return false;
+}
+
+// Lets threads share one nest without terms, if there is one.
+bool share_one(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,
+               llvm::OptimizationRemarkEmitter& remarks, bool& changed) {
+  if (function.getName() != kFunction) return false;  // a part that threads share already
+  for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
+    if (!loop->isInnermost() || is_left_as_it_is(*loop)) continue;
+    contraction::Recognizer recognizer(function, analyses);
+    const std::optional<contraction::Nest> nest = recognizer.find_elementwise(loop);
+    changed |= recognizer.changed();
+    if (nest && write_nest(*nest, "Shared", function, analyses, remarks)) return true;
   }
   return false;
 }
@@ -77,7 +97,7 @@ llvm::PreservedAnalyses TileContractions::run(llvm::Function& function,
                                               llvm::FunctionAnalysisManager& analyses) {
   bool changed = false;
   llvm::OptimizationRemarkEmitter remarks(&function);
-  for (const auto step : {tile_one, join_one}) {
+  for (const auto step : {tile_one, join_one, share_one}) {
     while (step(function, analyses, remarks, changed)) {
       analyses.invalidate(function, llvm::PreservedAnalyses::none());
       changed = true;

@@ -80,6 +80,17 @@ std::optional<Nest> Recognizer::find(Loop* innermost) {
   return {};
 }
 
+std::optional<Nest> Recognizer::find_elementwise(Loop* innermost) {
+  Nest nest;
+  nest.body = innermost->getHeader();
+  nest.loops = {innermost};
+  recomputable_.clear();
+  if (innermost->getNumBlocks() != 1 || !is_perfect(nest) || !counts_outputs(nest) || !nest.strided.empty())
+    return {};
+  add_all_rows(nest, Stops::one);
+  return nest.row_loops == 0 ? std::nullopt : std::optional(std::move(nest));
+}
+
 // Moves the computation of the value out of the loop, if possible.
 bool Recognizer::make_invariant(Value* value, Loop& loop) {
   return loop.makeLoopInvariant(value, changed_, loop.getLoopPreheader()->getTerminator(), nullptr,

@@ -38,6 +38,8 @@ class Recognizer {
 
   // The contraction around this innermost loop.
   std::optional<Nest> find(llvm::Loop* innermost);
+  // The nest of element-wise loops, without terms, around this innermost loop.
+  std::optional<Nest> find_elementwise(llvm::Loop* innermost);
   // The chain that begins with this loop.
   std::optional<Chain> find_chain(llvm::Loop* first);
   // Whether the function was changed even without finding a contraction, because conditions were moved out of

@@ -42,6 +42,10 @@ constexpr uint64_t kMinSharedTiles = 2;
 // The terms of a nest that are worth sharing, and the rows and outputs of a row that are assumed if their
 // number is not known: the tiles of compilers.
 constexpr uint64_t kMinShared = uint64_t{1} << 19;
+// Likewise for elements of a nest without terms, such as a copy: memory that another thread has written is
+// far slower to read than the thread's own.
+constexpr uint64_t kMinSharedElements = uint64_t{1} << 16;
+constexpr uint64_t kMinSharedGroupOfElements = uint64_t{1} << 12;
 constexpr uint64_t kLikelyOutputs = 64;
 constexpr uint64_t kLikelyRows = 64;
 
@@ -211,11 +215,13 @@ void choose_group(const Size& size, Tiling& tiling) {
     return (std::max<uint64_t>(least, 1) - 1) / tile * tile + tile;
   };
   const uint64_t all = terms_of({outermost, rows, size.outputs}, size.terms);
-  if (outermost != 1 && (all == 0 || all >= kMinShared)) {
+  const bool has_terms = !size.terms.empty();
+  if (outermost != 1 && (has_terms ? all == 0 || all >= kMinShared : all >= kMinSharedElements)) {
     const uint64_t likely_rows = rows == 0 ? kLikelyRows : rows;
     const uint64_t terms =
         terms_of({likely_rows, size.outputs == 0 ? kLikelyOutputs : size.outputs}, size.terms);
-    uint64_t least = terms == 0 ? 1 : (kMinSharedGroup - 1) / terms + 1;
+    const uint64_t least_terms = has_terms ? kMinSharedGroup : kMinSharedGroupOfElements;
+    uint64_t least = terms == 0 ? 1 : (least_terms - 1) / terms + 1;
     if (tiling.is_packed) {
       const uint64_t packed =
           tiling.packs_first_tile ? kMinSharedTiles * tiling.rows.front() : kMinSharedRows;
@@ -238,6 +244,7 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
   tiling.prefetches = tiling.is_packed && has_few_rows(size, kMaxPrefetchedRows);
   Size read = size;  // as tiles read B
   if (tiling.is_packed) read.is_strided = read.is_transposed = false;
+  if (size.terms.empty()) read.rows = 1;  // elements of a row are next to each other
   const uint64_t lanes = lanes_of_tile(read, registers);
   const uint64_t vectors = vectors_of_tile(read, lanes, tiling.is_packed, may_have_three(registers, tiling));
   tiling.outputs = tiles_of_outputs(read, {vectors, lanes});

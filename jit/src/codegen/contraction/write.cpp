@@ -354,10 +354,11 @@ bool Writer::write() {
   const uint64_t widest = widest_value(nest_);
   if (widest == 0 && nest_.strided.empty()) return false;
   if (nest_.epilogue && widest_value(*nest_.epilogue) == 0) return false;
-  find_outputs();
+  if (!nest_.is_elementwise()) find_outputs();
   terms_.resize(nest_.loops.size() - first_term_loop());
   tiling_ = tiling(widest);
-  choose_pairs();
+  if (nest_.is_elementwise() && !tiling_.is_shared) return false;  // LLVM writes it as well
+  if (!nest_.is_elementwise()) choose_pairs();
   if (!nest_.strided.empty() && !tiling_.is_packed && !nest_.stores_floats()) return false;
   if (tiling_.is_packed && !tiling_.is_shared) add_panels();
   // Computed before the nest: steps, iteration counts, and whether the body is entered.

@@ -186,7 +186,7 @@ void Writer::end_tile() {
   const bool is_read_later = nest_.keeps_sums && !nest_.are_sums_dead;
   if (!is_last) {
     if (is_read_later) store_sums();
-    if (nest_.epilogue) write_epilogue();
+    if (nest_.epilogue) write_elements(*nest_.epilogue->body);
     return;
   }
   BasicBlock* const go_on = new_block("contraction.store");
@@ -198,18 +198,19 @@ void Writer::end_tile() {
   b_.CreateBr(end);
   b_.SetInsertPoint(last);
   if (is_read_later) store_sums();
-  write_epilogue();
+  write_elements(*nest_.epilogue->body);
   b_.CreateBr(end);
   b_.SetInsertPoint(end);
 }
 
-// Of the values to be stored, those of some sums are computed at the same time, because each may be at the
-// end of a long chain of operations, such as those of an elementary function.
-void Writer::write_epilogue() {
+// Loads, computes and stores what an innermost loop without terms does, for all elements of a tile. Of the
+// values to be stored, those of some elements are computed at the same time, because each may be at the end
+// of a long chain of operations, such as those of an elementary function.
+void Writer::write_elements(BasicBlock& body) {
   constexpr uint64_t kAtATime = 4;
   forget_values();
   std::vector<Instruction*> operations;
-  for (Instruction& instruction : *nest_.epilogue->body) {
+  for (Instruction& instruction : body) {
     if (llvm::isa<llvm::LoadInst>(instruction)) {
       for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) { value(&instruction, row, vector); });
     } else if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
@@ -258,6 +259,7 @@ void Writer::write_tile_that_may_pack(Value* begin, Value* row, Value* output) {
 void Writer::write_tile(Value* row, Value* output) {
   row_ = row;
   output_ = output;
+  if (nest_.is_elementwise()) return write_elements(*nest_.body);
   if (rows_panel_ && adds_pairs()) pack_rows(tiling_.outer_terms);
   begin_tile();
   add_terms(tiling_.outer_terms);

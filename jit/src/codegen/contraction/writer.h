@@ -86,7 +86,7 @@ class Writer {
   void store_sums();
   void begin_tile();
   void end_tile();
-  void write_epilogue();
+  void write_elements(llvm::BasicBlock& body);
   std::pair<llvm::Value*, llvm::Value*> range_of(size_t level);
   void add_terms(size_t level);
   void add_squares(size_t level);
