@@ -477,6 +477,9 @@ void multiply_all(const Mmt4d& operands) {
   if (operands.k == 0) return scalar::kMmt4d[static_cast<size_t>(Policy::kType)](operands);
   constexpr size_t kElement = Policy::kRhs / 32;
   constexpr bool kHasPanels = !std::is_same_v<Policy, First>;
+  // A panel is written by one product: the columns of a range are those of all groups, or of the first one.
+  constexpr size_t kGroups = First::template kGroups<First::kMostRows>;
+  static_assert(!kHasPanels || (Policy::kBlockTiles == kGroups * First::kTiles && kGroups <= 3));
   constexpr size_t kPanel = kHasPanels ? Policy::kBlockTiles * Policy::kBlock * Policy::kRhs : 1;
   HWY_ALIGN uint8_t panel[kPanel];
   const size_t lhs_step = operands.m0 * Policy::kRhs / 8;
