@@ -91,6 +91,21 @@ TEST(ContractionTile, IsThatOfKnownKernels) {
   EXPECT_EQ(thirds.outputs.front().vectors, 3u);
 }
 
+TEST(ContractionTile, OfElementsIsARowThatThreadsShare) {
+  const auto elements = [](uint64_t outer_rows, uint64_t rows, uint64_t outputs) {
+    return choose_tiling({.rows = rows, .outputs = outputs, .outer_rows = outer_rows, .is_elementwise = true},
+                         {32, 16});
+  };
+  const Tiling copy = elements(56, 56, 64);
+  EXPECT_EQ(copy.rows, std::vector<uint64_t>{1});
+  EXPECT_EQ(counts_of(copy.outputs), std::vector<uint64_t>{64});
+  EXPECT_TRUE(copy.is_shared);
+  EXPECT_EQ(copy.group, 2u);
+  EXPECT_FALSE(elements(28, 28, 64).is_shared) << "too few";
+  EXPECT_FALSE(elements(1, 1, 1 << 20).is_shared) << "one row";
+  EXPECT_FALSE(elements(0, 56, 64).is_shared) << "unknown rows";
+}
+
 // The number of terms of a block.
 uint64_t block_of(const Tiling& tiling, const std::vector<uint64_t>& terms) {
   uint64_t block = 1;

@@ -215,12 +215,12 @@ void choose_group(const Size& size, Tiling& tiling) {
     return (std::max<uint64_t>(least, 1) - 1) / tile * tile + tile;
   };
   const uint64_t all = terms_of({outermost, rows, size.outputs}, size.terms);
-  const bool has_terms = !size.terms.empty();
-  if (outermost != 1 && (has_terms ? all == 0 || all >= kMinShared : all >= kMinSharedElements)) {
+  const bool is_long = size.is_elementwise ? all >= kMinSharedElements : all == 0 || all >= kMinShared;
+  if (outermost != 1 && is_long) {
     const uint64_t likely_rows = rows == 0 ? kLikelyRows : rows;
     const uint64_t terms =
         terms_of({likely_rows, size.outputs == 0 ? kLikelyOutputs : size.outputs}, size.terms);
-    const uint64_t least_terms = has_terms ? kMinSharedGroup : kMinSharedGroupOfElements;
+    const uint64_t least_terms = size.is_elementwise ? kMinSharedGroupOfElements : kMinSharedGroup;
     uint64_t least = terms == 0 ? 1 : (least_terms - 1) / terms + 1;
     if (tiling.is_packed) {
       const uint64_t packed =
@@ -244,7 +244,7 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
   tiling.prefetches = tiling.is_packed && has_few_rows(size, kMaxPrefetchedRows);
   Size read = size;  // as tiles read B
   if (tiling.is_packed) read.is_strided = read.is_transposed = false;
-  if (size.terms.empty()) read.rows = 1;  // elements of a row are next to each other
+  if (size.is_elementwise) read.rows = 1;  // elements of a row are next to each other
   const uint64_t lanes = lanes_of_tile(read, registers);
   const uint64_t vectors = vectors_of_tile(read, lanes, tiling.is_packed, may_have_three(registers, tiling));
   tiling.outputs = tiles_of_outputs(read, {vectors, lanes});

@@ -19,8 +19,9 @@ struct Size {
   bool is_transposed = false;
   bool can_pack = false;        // B's elements are the same for all rows
   uint64_t outer_rows = 1;      // of the loop around the one over rows; 0: not known
-  std::vector<uint64_t> terms;  // of each loop, from outside in; 0: not known. Empty if no terms are summed
+  std::vector<uint64_t> terms;  // of each loop, from outside in; 0: not known
   uint64_t most_outputs = 0;    // if their number is not known; 0: not known either
+  bool is_elementwise = false;  // outputs are no sums
 };
 struct Registers {
   uint64_t count = 16;

@@ -255,6 +255,7 @@ Tiling Writer::tiling(uint64_t widest) {
       most && *most < kMaxTermsTogether)
     size.most_outputs = *most + 1;
   size.output_multiple = uint64_t{1} << std::min(evolution_.getMinTrailingZeros(outputs), 8u);
+  size.is_elementwise = nest_.is_elementwise();
   size.is_strided = !nest_.strided.empty();
   Registers registers = {.count = target_.getNumberOfRegisters(target_.getRegisterClassForType(true))};
   if (widest != 0) {
