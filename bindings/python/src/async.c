@@ -423,8 +423,9 @@ static int require(CallObject* self, int condition, const char* failure) {
 }
 
 static int check_no_step_runs(CallObject* self) {
-  return require(self, !self->is_running,
-                 "another thread runs begin(), resume() or results() of the call; wait until it has returned");
+  return require(
+      self, !self->is_running,
+      "another thread runs begin(), resume() or results() of the call; wait until it has returned");
 }
 
 // The state of a suspended call, for a call that was reported to be ready.
