@@ -187,6 +187,7 @@ Result<std::string> listen(Server& server, const Address& address, bool is_insec
 }
 
 Result<int> vm_device(const Flags& flags) {
+  TOOL_TRY(check_only_flags(flags, "devices are", flag::offered_device));
   ServerOptions options;
   options.devices = flags[flag::offered_device];
   if (options.devices.empty())

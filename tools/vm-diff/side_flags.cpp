@@ -48,7 +48,8 @@ Result<std::vector<std::string>> split_words(std::string_view text) {
 }
 
 Result<Flags> side_flags(const ToolDescription& tool, const std::vector<std::string>& arguments,
-                         const List& side, const std::vector<std::string>& words) {
+                         const List& side, const std::vector<std::string>& words,
+                         std::span<const Flag* const> of_both) {
   std::set<std::string> replaced;
   for (const std::string& word : words) {
     if (!is_flag(word))
@@ -57,6 +58,12 @@ Result<Flags> side_flags(const ToolDescription& tool, const std::vector<std::str
     replaced.insert(name_of(word));
   }
   std::vector<const char*> all = {tool.name.data()};
+  for (const std::string& word : words) all.push_back(word.c_str());
+  const Flags own = TOOL_TRY(Flags::parse(tool, static_cast<int>(all.size()), all.data()));
+  for (const Flag* const common : of_both)
+    if (own.has(*common))
+      return fail(HALYARD_INVALID_ARGUMENT, "{} is for both runs; pass it outside of {}", *common, side);
+  all.resize(1);
   for (const std::string& argument : arguments)
     if (!is_flag(argument) || !replaced.contains(name_of(argument))) all.push_back(argument.c_str());
   for (const std::string& word : words) all.push_back(word.c_str());
