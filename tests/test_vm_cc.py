@@ -146,6 +146,61 @@ vm.func @f(%i0: i32) -> (i32) {
 """
 
 
+# Functions that return no result: one loops forever, with and without a ref, the other always fails. Nothing that is
+# reached uses the constant.
+WITHOUT_END = """vm.module @m
+vm.rodata[0] = "bytes"
+vm.export @f
+vm.export @spin
+vm.export @spin_with_ref
+vm.func @f(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32 9
+  vm.fail %i1, "always"
+^bb1:
+  %i1 = vm.call @unreached(%i0)
+  vm.return %i1
+}
+vm.func @spin(%i0: i32) -> (i32) {
+  vm.br ^bb1(%i0 -> %i1)
+^bb1:
+  %i1 = vm.add.i32 %i1, %i0
+  vm.br ^bb1
+^bb2:
+  vm.return %i1
+}
+vm.func @spin_with_ref(%i0: i32) -> (i32) {
+  %i2:3 = vm.const.i64 4
+  %i4:5 = vm.const.i64.zero
+  %i6 = vm.const.i32.zero
+  %r0 = vm.buffer.alloc %i2:3, %i6
+  vm.br ^bb1
+^bb1:
+  vm.buffer.store.i32 %i0, %r0, %i4:5
+  vm.br ^bb1
+^bb2:
+  vm.return %i0
+}
+vm.func @unreached(%i0: i32) -> (i32) {
+  %r0 = vm.const.ref.rodata 0
+  %i2:3 = vm.const.i64.zero
+  %i0 = vm.buffer.load.i32 %r0, %i2:3
+  vm.return %i0
+}
+"""
+
+
+def check_functions_without_end(checks, folder):
+    module = os.path.join(folder, "endless.vmasm")
+    vmrun.write(module, WITHOUT_END)
+    for flags in ([], ["--no_plan"]):
+        program = Program(folder, "endless", module, *flags)
+        for compiler in COMPILERS:
+            wrong = program.compile(compiler)
+            checks.check(f"functions without an end {flags}: {compiler}", wrong)
+            if wrong is None:
+                compare(checks, program, [["f", "3"]])
+
+
 def check_long_texts(checks, folder):
     """Texts of any length and with any characters compile without a warning."""
     for number, text in enumerate(("x" * 4095, "x" * 4096, "a\\b'c??/*\u00e9" * 400, "it's 7 // 8\x01" * 500)):
@@ -898,7 +953,7 @@ def check_split(checks, folder):
 
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
-    for check in (check_programs, check_sameness, check_words, check_long_texts, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
+    for check in (check_programs, check_sameness, check_words, check_functions_without_end, check_long_texts, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
                   check_expectations, check_no_checks, check_static, check_arena, check_arena_sizes, check_export_names, check_given_parameters,
                   check_parameter_names, check_split, check_fixtures):
         inner = os.path.join(folder, check.__name__)

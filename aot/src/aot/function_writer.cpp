@@ -270,6 +270,12 @@ Result<std::string> FunctionWriter::write() {
     labelled += fmt::format("{}{}{}return status;\n{}", jumps ? "leave:\n" : "", releases, kIndent, ending());
   }
   const Text all = without_literals(arrivals + labelled);
+  // A function that loops forever, or always fails.
+  if (all.find("return ") == Text::npos) labelled += fmt::format("{}return 0;\n", kIndent);
+  const std::set<std::string_view> words = words_of(all);
+  for (size_t i = 0; i < types_.results.size() && !is_direct_; ++i)
+    if (const Text name = fmt::format("o{}", i); !words.contains(name))
+      arrivals += fmt::format("{}(void){};\n", kIndent, name);
   if (all.find("status") != Text::npos) declarations += fmt::format("{}int status = 0;\n", kIndent);
   const bool uses_state =
       (all.find("(s, ") != Text::npos) || all.find("(s)") != Text::npos || all.find("s->") != Text::npos;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/tracer.h"
-#include "base/work_scope.h"
 #include "halyard/channel.hpp"
 
 namespace halyard::hal {
