@@ -523,6 +523,11 @@ static void release_handles(FunctionObject* self) {
 
 static PyObject* function_close(PyObject* self, PyObject* unused) {
   (void)unused;
+  if (((FunctionObject*)self)->context->handle) {  // calls may be under way
+    raise_status(state_of(self), halyard_status_create(HALYARD_FAILED_PRECONDITION,
+                                                       "the model of the function is open; close the model"));
+    return NULL;
+  }
   release_handles((FunctionObject*)self);
   run_deferred(state_of(self)->deferred);
   Py_RETURN_NONE;

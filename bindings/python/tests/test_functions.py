@@ -141,6 +141,21 @@ def test_out(product):
             call(x, x, out=np.zeros(8))
         with pytest.raises(TypeError, match="out must be an array"):
             call(x, x, out=(x, x))
+        with pytest.raises(TypeError, match="argument 'out' must be a writable array, not <class 'int'>"):
+            call(x, x, out=5)
+        for read_only in (bytes(32), np.broadcast_to(np.float32(1), (8,))):
+            with pytest.raises(halyard.InvalidArgumentError, match="argument 'out' is read-only"):
+                call(x, x, out=read_only)
+
+
+def test_a_function_is_closed_after_its_model(example):
+    model = halyard.load(example("fib"))
+    function = model.iterative
+    with pytest.raises(halyard.FailedPreconditionError, match="close the model"):
+        function.close()
+    assert function(10) == 55
+    model.close()
+    function.close()
 
 
 SEVERAL = """
