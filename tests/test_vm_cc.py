@@ -146,13 +146,22 @@ vm.func @f(%i0: i32) -> (i32) {
 """
 
 
-# Functions that return no result: one loops forever, with and without a ref, the other always fails. Nothing that is
+# Functions without a return: some loop forever, others fail at their end, if their argument is not 0. Nothing that is
 # reached uses the constant.
 WITHOUT_END = """vm.module @m
 vm.rodata[0] = "bytes"
 vm.export @f
 vm.export @spin
 vm.export @spin_with_ref
+vm.export @fails_at_end
+vm.export @fails_at_end_with_ref
+vm.func @fails_at_end(%i0: i32) -> () {
+  vm.fail %i0, "at the end"
+}
+vm.func @fails_at_end_with_ref(%i0: i32) -> () {
+  %r0 = vm.const.ref.zero
+  vm.fail %i0, "at the end"
+}
 vm.func @f(%i0: i32) -> (i32) {
   %i1 = vm.const.i32 9
   vm.fail %i1, "always"
@@ -192,13 +201,19 @@ vm.func @unreached(%i0: i32) -> (i32) {
 def check_functions_without_end(checks, folder):
     module = os.path.join(folder, "endless.vmasm")
     vmrun.write(module, WITHOUT_END)
+    vmrun.succeeds("vm-cc", module, "--runtime=hal", "-o", os.path.join(folder, "native"))
+    includes = [f"-I{os.path.join(vmrun.SOURCE, each, 'include')}" for each in ("vm", "base")]
+    done = subprocess.run([COMPILERS[0], *STRICT, *includes, "-shared", "-fPIC", "native.c", "-o", "native.so"], cwd=folder, capture_output=True, text=True)
+    checks.check("functions without an end in a native module", None if done.returncode == 0 else done.stderr[:500])
+    done = vmrun.run("vm-run", f"--module={folder}/native.so", "--function=fails_at_end", "--input=0")
+    checks.check("a native function that goes past its end", vmrun.why_bad_failure(done, "INVALID_ARGUMENT", "past the end"), done)
     for flags in ([], ["--no_plan"]):
         program = Program(folder, "endless", module, *flags)
         for compiler in COMPILERS:
             wrong = program.compile(compiler)
             checks.check(f"functions without an end {flags}: {compiler}", wrong)
             if wrong is None:
-                compare(checks, program, [["f", "3"]])
+                compare(checks, program, [["f", "3"], *([name, value] for name in ("fails_at_end", "fails_at_end_with_ref") for value in "03")])
 
 
 def check_long_texts(checks, folder):
