@@ -174,7 +174,7 @@ class Replays {
     return Measured{number, command, uri, TOOL_TRY(TOOL_TRY(on(uri)).measure(number, command, at_least))};
   }
   Result<std::string> cut(uint64_t number, uint64_t command, const std::string& path) {
-    const std::string uri = TOOL_TRY(device_of(number));
+    std::string uri = TOOL_TRY(device_of(number));
     TOOL_TRY(TOOL_TRY(on(uri)).cut(number, command, path));
     return uri;
   }
