@@ -334,7 +334,8 @@ def check_elements(checks, folder):
     checks.check("echo", wrong)
     if wrong is None:
         compare(checks, program, [["f", text] for text in ELEMENTS], "--device=local-sync")
-        for text in ("1xf8E9=0", "1x*16=123", "1x*16=12345", "1xcf64=0", "2xf16=1,x", "1xi4=1"):
+        compare(checks, program, [["f", "4xf32=1e-45,1e-38,0e-99,1e39"], ["f", "3xf64=5e-324,0e-999,1e999"], ["f", "1xf16=1e-400"]], "--device=local-sync")
+        for text in ("1xf8E9=0", "1x*16=123", "1x*16=12345", "1xcf64=0", "2xf16=1,x", "1xi4=1", "1xf32=1e-46", "2xf64=1,-1e-400"):
             done = program.run("--function=f", f"--input={text}")
             checks.check(f"echo {text}", None if done.returncode == 1 and "INVALID_ARGUMENT" in done.stderr else "accepted", done)
     program = Program(folder, "echo", module, "--devices=3")
