@@ -642,28 +642,37 @@ def test_results_end_when_another_thread_ends_the_call(end):
         assert model.now(1) == 1  # the call has left the model
 
 
-def test_ctrl_c_ends_results_and_the_call_goes_on():
+@contextlib.contextmanager
+def signalled_in_results(call, handler):
+    """A signal with this handler, when the main thread is in results()."""
+    before, main = signal.signal(signal.SIGALRM, handler), threading.get_ident()
+
+    def work():
+        while not is_in_results(call):
+            time.sleep(0.01)
+        signal.pthread_kill(main, signal.SIGALRM)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join(240)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_signals_end_results():
     call, _ = begun("pause")
     assert call.resume() == WAITS  # nothing signals its fence
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        with pytest.raises(KeyboardInterrupt):
-            call.results()
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    with signalled_in_results(call, interrupt), pytest.raises(KeyboardInterrupt):
+        call.results()
     assert call.poll() == WAITS
-    before = signal.signal(signal.SIGALRM, lambda *_: call.close())
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        with pytest.raises(halyard.CancelledError, match="closed"):
-            call.results()
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    with signalled_in_results(call, lambda *_: call.close()), pytest.raises(halyard.CancelledError, match="closed"):
+        call.results()
 
 
 def test_a_cancelled_call_that_waits_for_its_fence_has_ended():
