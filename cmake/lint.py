@@ -24,7 +24,7 @@ import sys
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("base", "vm", "jit", "aot", "hal", "modules", "bindings", "drivers", "channels", "tools", "tests", "benchmarks", "fuzz",
+FOLDERS = ("base", "vm", "jit", "aot", "analysis", "hal", "remote", "modules", "bindings", "drivers", "channels", "tools", "tests", "benchmarks", "fuzz",
            "examples")
 CLANG_TIDY, CLANG_FORMAT = "clang-tidy-19", "clang-format-19"
 # g++'s options that clang does not know are no finding.

@@ -301,10 +301,21 @@ def cut_to_a_kernel(checks, folder):
     small = os.path.join(folder, "small.hycap")
     done = hal_info("cut", capture, "--execution=0", "--command=0", f"--output={small}")
     checks.check("cut", good(done, "command 0 of execution 0, executed on local-sync://", str(os.path.getsize(small))), done)
+    done = hal_info("cut", capture, "--execution=0", "--command=0", f"--output={small}", "--json")
+    wanted = {"execution": 0, "command": 0, "device": "local-sync://", "file": small, "bytes": os.path.getsize(small)}
+    checks.check("cut as JSON", None if done.returncode == 0 and json.loads(done.stdout) == wanted else "is wrong", done)
     checks.check("cut: size", None if os.path.getsize(small) < 4096 else f"{os.path.getsize(small)} bytes")
     for device in ("local-sync", "local-task"):
         done = hal_info("replay", small, f"--device={device}")
         checks.check(f"cut: replayed on {device}", good(done, "1 execution: 1 same"), done)
+
+
+def json_of_failures(checks, folder):
+    """What is printed is whole, or nothing."""
+    capture = make_capture(folder)
+    for flags in ([], ["--benchmark"]):
+        done = hal_info("replay", capture, "--json", "--device=nothing", *flags)
+        checks.check(f"JSON of a failure {flags}", None if done.returncode == 1 and done.stdout == "" else "is wrong", done)
 
 
 def measured(checks, folder):
@@ -385,6 +396,7 @@ def main(checks, folder):
     descriptions(checks, folder)
     parts_of_executions(checks, folder)
     cut_to_a_kernel(checks, folder)
+    json_of_failures(checks, folder)
     measured(checks, folder)
     other_code(checks, folder)
     files_of_others(checks, folder)

@@ -240,6 +240,7 @@ class Flags(vmrun.FolderCase):
         self.assertEqual([case["name"] for case in listed], names)
         for case in listed:
             self.assertGreater(len(case["description"]), 20, f"{case['name']} is not described")
+            self.assertEqual(case["tags"].split(" "), case["tags"].split(), case["name"])
             self.assertIn(case["description"].split()[0], " ".join(every))
         some = vmrun.run("hal-cts", "--list", "--tag=threads", "--skip_tag=slow", "--filter=semaphore.*").stdout
         self.assertIn("semaphore.wakes_waiters", some)

@@ -146,6 +146,76 @@ vm.func @f(%i0: i32) -> (i32) {
 """
 
 
+# Functions without a return: some loop forever, others fail at their end, if their argument is not 0. Nothing that is
+# reached uses the constant.
+WITHOUT_END = """vm.module @m
+vm.rodata[0] = "bytes"
+vm.export @f
+vm.export @spin
+vm.export @spin_with_ref
+vm.export @fails_at_end
+vm.export @fails_at_end_with_ref
+vm.func @fails_at_end(%i0: i32) -> () {
+  vm.fail %i0, "at the end"
+}
+vm.func @fails_at_end_with_ref(%i0: i32) -> () {
+  %r0 = vm.const.ref.zero
+  vm.fail %i0, "at the end"
+}
+vm.func @f(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32 9
+  vm.fail %i1, "always"
+^bb1:
+  %i1 = vm.call @unreached(%i0)
+  vm.return %i1
+}
+vm.func @spin(%i0: i32) -> (i32) {
+  vm.br ^bb1(%i0 -> %i1)
+^bb1:
+  %i1 = vm.add.i32 %i1, %i0
+  vm.br ^bb1
+^bb2:
+  vm.return %i1
+}
+vm.func @spin_with_ref(%i0: i32) -> (i32) {
+  %i2:3 = vm.const.i64 4
+  %i4:5 = vm.const.i64.zero
+  %i6 = vm.const.i32.zero
+  %r0 = vm.buffer.alloc %i2:3, %i6
+  vm.br ^bb1
+^bb1:
+  vm.buffer.store.i32 %i0, %r0, %i4:5
+  vm.br ^bb1
+^bb2:
+  vm.return %i0
+}
+vm.func @unreached(%i0: i32) -> (i32) {
+  %r0 = vm.const.ref.rodata 0
+  %i2:3 = vm.const.i64.zero
+  %i0 = vm.buffer.load.i32 %r0, %i2:3
+  vm.return %i0
+}
+"""
+
+
+def check_functions_without_end(checks, folder):
+    module = os.path.join(folder, "endless.vmasm")
+    vmrun.write(module, WITHOUT_END)
+    vmrun.succeeds("vm-cc", module, "--runtime=hal", "-o", os.path.join(folder, "native"))
+    includes = [f"-I{os.path.join(vmrun.SOURCE, each, 'include')}" for each in ("vm", "base")]
+    done = subprocess.run([COMPILERS[0], *STRICT, *includes, "-shared", "-fPIC", "native.c", "-o", "native.so"], cwd=folder, capture_output=True, text=True)
+    checks.check("functions without an end in a native module", None if done.returncode == 0 else done.stderr[:500])
+    done = vmrun.run("vm-run", f"--module={folder}/native.so", "--function=fails_at_end", "--input=0")
+    checks.check("a native function that goes past its end", vmrun.why_bad_failure(done, "INVALID_ARGUMENT", "past the end"), done)
+    for flags in ([], ["--no_plan"]):
+        program = Program(folder, "endless", module, *flags)
+        for compiler in COMPILERS:
+            wrong = program.compile(compiler)
+            checks.check(f"functions without an end {flags}: {compiler}", wrong)
+            if wrong is None:
+                compare(checks, program, [["f", "3"], *([name, value] for name in ("fails_at_end", "fails_at_end_with_ref") for value in "03")])
+
+
 def check_long_texts(checks, folder):
     """Texts of any length and with any characters compile without a warning."""
     for number, text in enumerate(("x" * 4095, "x" * 4096, "a\\b'c??/*\u00e9" * 400, "it's 7 // 8\x01" * 500)):
@@ -264,7 +334,8 @@ def check_elements(checks, folder):
     checks.check("echo", wrong)
     if wrong is None:
         compare(checks, program, [["f", text] for text in ELEMENTS], "--device=local-sync")
-        for text in ("1xf8E9=0", "1x*16=123", "1x*16=12345", "1xcf64=0", "2xf16=1,x", "1xi4=1"):
+        compare(checks, program, [["f", "4xf32=1e-45,1e-38,0e-99,1e39"], ["f", "3xf64=5e-324,0e-999,1e999"], ["f", "1xf16=1e-400"]], "--device=local-sync")
+        for text in ("1xf8E9=0", "1x*16=123", "1x*16=12345", "1xcf64=0", "2xf16=1,x", "1xi4=1", "1xf32=1e-46", "2xf64=1,-1e-400"):
             done = program.run("--function=f", f"--input={text}")
             checks.check(f"echo {text}", None if done.returncode == 1 and "INVALID_ARGUMENT" in done.stderr else "accepted", done)
     program = Program(folder, "echo", module, "--devices=3")
@@ -898,7 +969,7 @@ def check_split(checks, folder):
 
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
-    for check in (check_programs, check_sameness, check_words, check_long_texts, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
+    for check in (check_programs, check_sameness, check_words, check_functions_without_end, check_long_texts, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
                   check_expectations, check_no_checks, check_static, check_arena, check_arena_sizes, check_export_names, check_given_parameters,
                   check_parameter_names, check_split, check_fixtures):
         inner = os.path.join(folder, check.__name__)

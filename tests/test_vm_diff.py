@@ -315,6 +315,7 @@ class Captures(Case):
         for arguments, parts in (([self.capture, "--a=recorded", "--b=recorded"], ["both runs are 'recorded'"]),
                                  ([self.capture, "--b=" + SYNC, "--untrusted"], ["PERMISSION_DENIED", "--untrusted with a capture"]),
                                  ([self.capture, "--b=" + SYNC, "--input=1"], ["--input has no effect on a capture"]),
+                                 ([self.capture, "--b=--function=mul"], ["--function has no effect on a capture"]),
                                  ([self.capture, "--b=--device=local-sync --device=local-task"], ["a capture is replayed on one device"]),
                                  ([MUL, *INPUTS, "--a=recorded"], ["'recorded' is for captures"])):
             self.assertIsNone(vmrun.why_bad_failure(vmrun.run("vm-diff", *arguments), *parts), arguments)
@@ -336,6 +337,10 @@ class Errors(Case):
                                  ([MUL, *INPUTS, "--b=--device='local-sync"], ["expected a closing '"]),
                                  ([MUL, *INPUTS, "--b=--devcie=local-sync"], ["unknown flag '--devcie'", "'--device'"]),
                                  ([MUL, *INPUTS, "--b=--device=nowhere"], ["run b: ", "nowhere"]),
+                                 ([MUL, *INPUTS, b, "--a=--atol=1"], ["--atol is for both runs; pass it outside of --a"]),
+                                 ([MUL, *INPUTS, "--b=--json=b.json"], ["--json is for both runs; pass it outside of --b"]),
+                                 ([MUL, *INPUTS, b, "--a=--b=" + SYNC], ["--b is for both runs"]),
+                                 ([MUL, *INPUTS, b, "--a=--help"], ["--help is for both runs"]),
                                  ([MUL, *INPUTS, b, "--atol=x"], ["--atol=x", "expected a number of at least 0"]),
                                  ([MUL, *INPUTS, b, "--atol=-1"], ["--atol=-1"]),
                                  ([MUL, *INPUTS, b, "--atol=nan"], ["--atol=nan"]),

@@ -47,11 +47,15 @@ class VulkanPack(vmrun.FolderCase):
                 ([output, f"mul:1:4294967296={shader}"], ["mul:1:4294967296="]),
                 ([output, "mul:1:1=no/such.spv"], ["'no/such.spv'"]),
                 ([output, f"mul:1:1={shader}", "--subgroup=5000"], ["--subgroup=5000", "1024"]),
+                ([output, f"mul:1:1={shader}", "--subgroup=3"], ["--subgroup=3", "a power of two"]),
                 ([output, f"mul:1:1={shader}", "--bear"], ["--bear", "--bare"]),
                 (["no/such/folder/x.bin", f"mul:1:1={shader}"], ["no/such/folder/x.bin"])):
             self.assertIsNone(self.wrong(self.pack(*arguments), *parts), arguments)
         for contents in (b"", b"abc"):
             self.assertIsNone(self.wrong(self.pack(output, f"mul:1:1={self.shader(contents)}"), "no SPIR-V", f"{len(contents)} bytes"))
+        for contents in (b"text", b"\x07\x23\x02\x03"):  # the second one in the other byte order
+            wrong = self.wrong(self.pack(output, f"mul:1:1={self.shader(contents)}"), "no SPIR-V", f"{struct.unpack('<I', contents)[0]:#010x}", "0x07230203")
+            self.assertIsNone(wrong, contents)
 
     def wrong(self, done, *parts):
         if done.returncode == 0 or not done.stderr.startswith("vulkan-pack: "):

@@ -176,19 +176,23 @@ static int vm_parse_element(const char* text, uint32_t element_type, unsigned ch
   uint64_t integer = 0;
   char* end = NULL;
   if (kind == 'f') {
+    const vm_small_float* const format = vm_small_float_of(element_type);
+    int is_zero = 0;
+    errno = 0;
     if (bits == 32) {
       const float value = strtof(text, &end);
       memcpy(to, &value, sizeof value);
+      is_zero = value == 0;
+    } else if (format != NULL) {
+      const uint32_t code = vm_small_code(format, strtod(text, &end));
+      memcpy(to, &code, bits / 8);
     } else {
       const double value = strtod(text, &end);
-      const vm_small_float* const format = vm_small_float_of(element_type);
-      const uint32_t code = format != NULL ? vm_small_code(format, value) : 0;
-      if (format != NULL)
-        memcpy(to, &code, bits / 8);
-      else
-        memcpy(to, &value, sizeof value);
+      memcpy(to, &value, sizeof value);
+      is_zero = value == 0;
     }
-    return end != NULL && end != text && *end == '\0';
+    const int vanishes = errno == ERANGE && is_zero;
+    return end != NULL && end != text && *end == '\0' && !vanishes;
   }
   if (kind == 'b' && (strcmp(text, "true") == 0 || strcmp(text, "True") == 0)) text = "1";
   if (kind == 'b' && (strcmp(text, "false") == 0 || strcmp(text, "False") == 0)) text = "0";

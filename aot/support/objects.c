@@ -241,7 +241,7 @@ static inline int vm_is_buffer(vm_ref object) { return object != NULL && object-
 /*@@ vm_buffer_of */
 static inline vm_buffer* vm_buffer_of(vm_ref object) { return (vm_buffer*)(void*)object; }
 
-/*@@ vm_constants_begin vm_constant */
+/*@@ vm_constants_begin */
 static int vm_constants_begin(vm_state* s) {
   for (size_t i = 0; i < sizeof s->constants / sizeof s->constants[0]; ++i) {
     const vm_ref made = vm_create(s, &vm_buffer_type, sizeof(vm_buffer));
@@ -257,6 +257,7 @@ static int vm_constants_begin(vm_state* s) {
   return 0;
 }
 
+/*@@ vm_constant */
 static inline vm_ref vm_constant(vm_state* s, uint32_t index) {
   return vm_share((vm_ref)s->constants[index]);
 }

@@ -145,18 +145,9 @@ void Channel::end(std::unique_ptr<Operation> operation) {
 Failure Channel::stop_of(const Operation& operation) const {
   const halyard_collective_t* const collective = operation.collective();
   if (!collective) return {};
-  uint32_t code = collective->stop ? __atomic_load_n(collective->stop, __ATOMIC_RELAXED) : 0;
-  const bool is_late = collective->timeout_ns != 0 && now() - operation.added > collective->timeout_ns;
-  if (code == 0 && !is_late) return {};
-  std::string text = operation.text() + " of " + name();
-  if (code == 0) {
-    code = HALYARD_DEADLINE_EXCEEDED;
-    text +=
-        " waited longer than its time limit of " + std::to_string(collective->timeout_ns / 1'000'000) + " ms";
-  } else {
-    text += " was stopped while it waited";
-  }
-  return {static_cast<halyard_status_code_t>(code), text + awaited(operation)};
+  const channel::Stop stop = channel::stop_of(*collective, now() - operation.added);
+  if (!stop) return {};
+  return {stop.code, operation.text() + " of " + name() + " " + stop.text + awaited(operation)};
 }
 
 std::string Channel::awaited(const Operation& operation) const {

@@ -2,6 +2,9 @@
 // and what is then recorded retains its buffer.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "allocations.h"
 #include "programs.h"
 
@@ -11,13 +14,14 @@ namespace {
 // A context with the program recording.vmasm on the faulty device.
 class Recording {
  public:
-  explicit Recording(const std::string& module) {
+  explicit Recording(const std::string& module, halyard_trace_t trace = nullptr) {
     const char* const libraries[] = {HALYARD_TEST_DRIVERS "/halyard-driver-faulty.so"};
     halyard_instance_options_t options = {};
     options.struct_size = sizeof options;
     options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
     options.driver_libraries = libraries;
     options.driver_library_count = 1;
+    options.trace = trace;
     EXPECT_EQ(halyard_instance_create(&options, &instance_), nullptr);
     EXPECT_EQ(halyard_device_open(instance_, "faulty", &device_), nullptr);
     EXPECT_EQ(halyard_module_load_memory(instance_, module.data(), module.size(), 0, &module_), nullptr);
@@ -88,6 +92,43 @@ TEST(RecordingFaults, ARepeatedCommandRetainsItsBuffer) {
     EXPECT_EQ(recording.call("execute"), HALYARD_OK);
   }
   EXPECT_GE(failures, 3) << "of the resources, of the set of them, of the commands";
+  EXPECT_EQ(handles_left(), "");
+  faulty().reset();
+}
+
+// The place of a command is kept before the command is recorded: a call that cannot keep it records nothing.
+TEST(RecordingFaults, ARepeatedCommandIsTracedOnceWithItsPlace) {
+  wrap("local", "local-sync");
+  const std::string module = module_of({"recording", "tests/faults/recording.vmasm", "", {}, ""});
+  int failures = 0;
+  bool has_run_out = true;
+  for (int64_t number = 1; has_run_out && !HasFailure(); ++number) {
+    SCOPED_TRACE(number);
+    halyard_trace_t trace = nullptr;
+    ASSERT_EQ(halyard_trace_create(nullptr, &trace), nullptr);
+    std::vector<std::string> places;  // of the commands that were executed
+    const auto observe = [](void* user, const halyard_trace_slice_t* slice) {
+      if (slice->command != 0)
+        static_cast<std::vector<std::string>*>(user)->emplace_back(slice->place.data, slice->place.size);
+    };
+    ASSERT_EQ(halyard_trace_observe(trace, observe, &places), nullptr);
+    {
+      Recording recording(module, trace);
+      EXPECT_EQ(recording.call("begin"), HALYARD_OK);
+      const halyard_status_code_t code = recording.call("record", number);
+      has_run_out = has_failed();
+      if (code != HALYARD_OK) {
+        ++failures;
+        EXPECT_EQ(recording.call("record"), HALYARD_OK);
+      }
+      EXPECT_EQ(recording.call("execute"), HALYARD_OK);
+    }
+    halyard_status_release(halyard_trace_finish(trace));  // events may have been lost
+    halyard_release(trace);
+    ASSERT_EQ(places.size(), 1u);
+    EXPECT_NE(places[0].find("at recording.record"), std::string::npos) << places[0];
+  }
+  EXPECT_GE(failures, 3) << "of the place, of the resources, of the commands";
   EXPECT_EQ(handles_left(), "");
   faulty().reset();
 }

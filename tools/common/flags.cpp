@@ -245,6 +245,12 @@ Result<std::optional<std::chrono::nanoseconds>> Flags::operator[](const Duration
   return time;
 }
 
+Result<> check_only_flags(const Flags& flags, std::string_view meant, const Flag& flag) {
+  if (flags.positional().empty()) return {};
+  return fail(HALYARD_INVALID_ARGUMENT, "'{}' is no flag; {} given as {}={}", flags.positional().front(),
+              meant, flag, flag.value);
+}
+
 std::unexpected<Failure> wrong_value(const Flag& flag, std::string_view value, std::string_view expected) {
   return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected {}", flag, value, expected);
 }

@@ -211,6 +211,10 @@ class Flags {
   std::vector<std::string> positional_;
 };
 
+// For a tool whose arguments are all flags. INVALID_ARGUMENT: another argument; the message ends with what it
+// may have been meant for: "the driver is given as --driver=FILE".
+Result<> check_only_flags(const Flags& flags, std::string_view meant, const Flag& flag);
+
 // Creates the message that a value of this flag is wrong.
 std::unexpected<Failure> wrong_value(const Flag& flag, std::string_view value, std::string_view expected);
 

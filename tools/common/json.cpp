@@ -89,6 +89,12 @@ Json json_rounded(double value, int places) {
   return std::round(value * scale) / scale;
 }
 
+std::string_view json_reason(const Json::exception& error) {
+  std::string_view reason = error.what();  // "[json.exception.parse_error.101] parse error at line 2, ..."
+  reason.remove_prefix(std::min(reason.find("] ") + 2, reason.size()));
+  return reason;
+}
+
 Result<Json> parse_json(std::string_view text) {
   const std::string known = without_unknown_words(text);
   try {
@@ -98,12 +104,10 @@ Result<Json> parse_json(std::string_view text) {
     Json::sax_parse(known, &reader, Json::input_format_t::json, kWhole);
     return value;
   } catch (const nlohmann::json::exception& error) {
-    std::string_view reason = error.what();  // "[json.exception.parse_error.101] parse error at line 2, ..."
-    reason.remove_prefix(std::min(reason.find("] ") + 2, reason.size()));
     const auto* const at = dynamic_cast<const nlohmann::json::parse_error*>(&error);
     // A number that no double holds has no position.
     const std::string place = at ? fmt::format(" at byte {}", at->byte - 1) : "";
-    return fail(HALYARD_INVALID_ARGUMENT, "invalid JSON{}: {}", place, reason);
+    return fail(HALYARD_INVALID_ARGUMENT, "invalid JSON{}: {}", place, json_reason(error));
   }
 }
 

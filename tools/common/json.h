@@ -30,4 +30,7 @@ Json json_rounded(double value, int places);
 // and -Infinity are parsed as null, because Google Benchmark writes them although JSON does not have them.
 Result<Json> parse_json(std::string_view text);
 
+// The message of an exception without the name of its type; a part of the exception.
+std::string_view json_reason(const Json::exception& error);
+
 }  // namespace halyard::tools

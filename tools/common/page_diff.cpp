@@ -59,7 +59,7 @@ Result<Json> page_diff(const std::string& path) {
                 {"first_beyond", first},
                 {"steps", std::move(steps)}};
   } catch (const Json::exception& error) {
-    return wrong(error.what());
+    return wrong(fmt::format("JSON of another form ({})", json_reason(error)));
   }
 }
 

@@ -78,9 +78,13 @@ std::string to_json(const std::string& driver, std::span<const Finding> findings
 
 std::string to_json(std::span<const Case* const> cases) {
   Json list = Json::array();
-  for (const Case* it : cases)
-    list.push_back(
-        {{"name", it->name}, {"tags", it->tags}, {"rules", it->rules}, {"description", it->description}});
+  for (const Case* it : cases) {
+    const std::string_view tags = it->tags;
+    list.push_back({{"name", it->name},
+                    {"tags", tags.substr(0, tags.find_last_not_of(' ') + 1)},
+                    {"rules", it->rules},
+                    {"description", it->description}});
+  }
   return tools::json_document({{"cases", std::move(list)}}, kLines);
 }
 

@@ -155,9 +155,7 @@ Result<> prepare_to_find_leaks(const Run& run) {
 }
 
 Result<int> test_driver(const Flags& flags) {
-  if (!flags.positional().empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is no flag; the driver is given as {}=FILE",
-                flags.positional().front(), flag::driver);
+  TOOL_TRY(check_only_flags(flags, "the driver is", flag::driver));
   const std::vector<const Case*> cases =
       TOOL_TRY(choose_cases(flags[flag::filter], flags[flag::tag], flags[flag::skip_tag]));
   if (flags[flag::list]) {

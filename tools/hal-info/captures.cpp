@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "common/colour.h"
 #include "common/drivers.h"
@@ -173,7 +174,7 @@ class Replays {
     return Measured{number, command, uri, TOOL_TRY(TOOL_TRY(on(uri)).measure(number, command, at_least))};
   }
   Result<std::string> cut(uint64_t number, uint64_t command, const std::string& path) {
-    const std::string uri = TOOL_TRY(device_of(number));
+    std::string uri = TOOL_TRY(device_of(number));
     TOOL_TRY(TOOL_TRY(on(uri)).cut(number, command, path));
     return uri;
   }
@@ -212,18 +213,40 @@ Result<uint64_t> chosen_command(const Flags& flags) {
   return wrong_value(flag::command, flags.given(flag::command).back(), "a number, such as 17");
 }
 
+// Prints the row of each execution at once, because the next one may crash. As JSON, what was printed is
+// whole even if a later execution fails.
+class Rows {
+ public:
+  explicit Rows(bool json) : json_(json) {}
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+  ~Rows() {
+    if (is_open_) std::fputs("]}\n", stdout);
+  }
+
+  template <typename Row>
+  void print(const Row& row) {
+    const char* const before = !json_ ? "" : std::exchange(is_open_, true) ? ",\n" : kBegin;
+    fmt::print("{}{}", before, json_ ? json_line(row.json()) : row.text());
+    std::fflush(stdout);
+  }
+  void end() {
+    if (json_) fmt::print("{}]}}\n", std::exchange(is_open_, false) ? "" : kBegin);
+  }
+
+ private:
+  static constexpr const char* kBegin = "{\"executions\": [";
+  const bool json_;
+  bool is_open_ = false;
+};
+
 Result<int> measure_executions(const Flags& flags, Replays& replays, uint64_t begin, uint64_t end,
                                uint64_t command) {
   const auto at_least = TOOL_TRY(flags[flag::benchmark_min_time]).value_or(std::chrono::milliseconds(500));
-  const bool json = flags[flag::json];
-  if (json) fmt::print("{{\"executions\": [");
-  for (uint64_t number = begin; number < end; ++number) {
-    const Measured measured = TOOL_TRY(replays.measure(number, command, at_least));
-    fmt::print("{}{}", json && number > begin ? ",\n" : "",
-               json ? json_line(measured.json()) : measured.text());
-    std::fflush(stdout);
-  }
-  if (json) fmt::print("]}}\n");
+  Rows rows(flags[flag::json]);
+  for (uint64_t number = begin; number < end; ++number)
+    rows.print(TOOL_TRY(replays.measure(number, command, at_least)));
+  rows.end();
   return 0;
 }
 
@@ -254,22 +277,19 @@ Result<int> replay_capture(const Flags& flags, const std::string& path) {
                   command, begin, count);
   }
   Replays replays = TOOL_TRY(Replays::of(flags, capture));
-  const bool json = flags[flag::json];
   if (flags[flag::benchmark]) return measure_executions(flags, replays, begin, end, command);
   std::map<std::string_view, uint64_t> counts;
   uint64_t bad = 0;
-  if (json) fmt::print("{{\"executions\": [");
+  const bool json = flags[flag::json];
+  Rows rows(json);
   for (uint64_t number = begin; number < end; ++number) {
     const Replayed replayed = TOOL_TRY(replays.run(number, command));
     ++counts[outcome_name(replayed.result)];
     bad += replayed.is_bad();
-    fmt::print("{}{}", json && number > begin ? ",\n" : "",
-               json ? json_line(replayed.json()) : replayed.text());
-    std::fflush(stdout);  // the next replay may crash
+    rows.print(replayed);
   }
-  if (json) {
-    fmt::print("]}}\n");
-  } else {
+  rows.end();
+  if (!json) {
     std::string summary;
     for (const auto& [name, count] : counts)
       summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, name);
@@ -303,8 +323,17 @@ Result<> cut_capture(const Flags& flags, const std::string& path) {
                 output);
   Replays replays = TOOL_TRY(Replays::of(flags, capture));
   const std::string device = TOOL_TRY(replays.cut(number, command, output));
-  fmt::print("command {} of execution {}, executed on {}: {}, {} bytes\n", command, number, printable(device),
-             printable(output), std::filesystem::file_size(output));
+  const uintmax_t bytes = std::filesystem::file_size(output);
+  if (flags[flag::json]) {
+    fmt::print("{}\n", json_line({{"execution", number},
+                                  {"command", command},
+                                  {"device", device},
+                                  {"file", output},
+                                  {"bytes", bytes}}));
+  } else {
+    fmt::print("command {} of execution {}, executed on {}: {}, {} bytes\n", command, number,
+               printable(device), printable(output), bytes);
+  }
   return {};
 }
 

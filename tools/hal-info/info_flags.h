@@ -22,7 +22,8 @@ inline constexpr Number execution = {"execution", "N",
 inline constexpr Number command = {"command", "N",
                                    "cut: the command to keep. replay: executes the commands up to this one, "
                                    "counted from 0, and compares the "
-                                   "bytes that no later one may write. Needs --execution.",
+                                   "bytes that no later one may write. Needs --execution if the capture has "
+                                   "several.",
                                    "cut run.hycap --execution=0 --command=17 --output=small.hycap",
                                    HALYARD_EVERY_COMMAND};
 inline constexpr Text output = {"output", "FILE", "cut: the new capture.",

@@ -2,6 +2,8 @@
 // and replays them on a device.
 #include <algorithm>
 #include <cstdio>
+#include <span>
+#include <string>
 
 #include "captures.h"
 #include "common/probe.h"
@@ -171,12 +173,20 @@ Result<int> shown(const Request& request) {
   return 0;
 }
 
+constexpr const Flag* kPrintFlags[] = {&flag::execution, &flag::incomplete};
+constexpr const Flag* kReplayFlags[] = {&flag::replay_device, &flag::execution, &flag::command,
+                                        &flag::executable,    &flag::benchmark, &flag::benchmark_min_time,
+                                        &flag::incomplete};
+constexpr const Flag* kCutFlags[] = {&flag::replay_device, &flag::execution, &flag::command,
+                                     &flag::executable,    &flag::output,    &flag::incomplete};
+
 struct Verb {
   const char* name;
   size_t least;
   size_t most;
   std::string_view arguments;
-  Result<int> (*run)(const Request&);  // returns the exit status
+  Result<int> (*run)(const Request&);               // returns the exit status
+  std::span<const Flag* const> capture_flags = {};  // those of kCaptureFlags that it reads
 };
 constexpr Verb kVerbs[] = {
     {"drivers", 0, 0, "no arguments", shown<drivers>},
@@ -184,10 +194,27 @@ constexpr Verb kVerbs[] = {
     {"formats", 1, SIZE_MAX, "URI [FORMAT[=FILE]]...", shown<formats>},
     {"query", 3, 3, "URI CATEGORY KEY", shown<query>},
     {"time", 1, 1, "URI", shown<time>},
-    {"print", 1, 1, "FILE", shown<print_file>},
-    {"replay", 1, 1, "FILE", replay},
-    {"cut", 1, 1, "FILE", shown<cut>},
+    {"print", 1, 1, "FILE", shown<print_file>, kPrintFlags},
+    {"replay", 1, 1, "FILE", replay, kReplayFlags},
+    {"cut", 1, 1, "FILE", shown<cut>, kCutFlags},
 };
+
+bool reads(const Verb& verb, const Flag& flag) {
+  return std::ranges::find(verb.capture_flags, &flag) != verb.capture_flags.end();
+}
+
+// Refuses flags of captures without effect. `verb` null: the summary.
+Result<> check_capture_flags(const Flags& flags, const Verb* verb) {
+  for (const Flag* const given : kCaptureFlags) {
+    if (!flags.has(*given) || (verb && reads(*verb, *given))) continue;
+    std::string readers;
+    for (const Verb& each : kVerbs)
+      if (reads(each, *given)) readers += fmt::format("{}'{}'", readers.empty() ? "" : " and ", each.name);
+    return fail(HALYARD_INVALID_ARGUMENT, "{} has no effect on {}, only on {}; remove it", *given,
+                verb ? fmt::format("'{}'", verb->name) : "the summary", readers);
+  }
+  return {};
+}
 
 Result<const Verb*> find_verb(const std::string& name) {
   std::vector<std::string_view> names;
@@ -203,6 +230,7 @@ Result<const Verb*> find_verb(const std::string& name) {
 Result<int> hal_info(const Flags& flags) {
   Request request{flags, flags.positional(), TOOL_TRY(probe_limit(flags, flag::probe_timeout))};
   if (request.arguments.empty()) {
+    TOOL_TRY(check_capture_flags(flags, nullptr));
     TOOL_TRY(flags[flag::explain] ? explain(request) : summary(request));
     return 0;
   }
@@ -210,11 +238,12 @@ Result<int> hal_info(const Flags& flags) {
   request.arguments.erase(request.arguments.begin());
   if (request.arguments.size() < verb->least || request.arguments.size() > verb->most)
     return fail(HALYARD_INVALID_ARGUMENT,
-                "'hal-info {}' takes {}, found {} arguments; 'hal-info --help' shows examples", verb->name,
-                verb->arguments, request.arguments.size());
+                "'hal-info {}' takes {}, found {} argument{}; 'hal-info --help' shows examples", verb->name,
+                verb->arguments, request.arguments.size(), request.arguments.size() == 1 ? "" : "s");
   if (flags[flag::explain])
     return fail(HALYARD_INVALID_ARGUMENT, "{} cannot be combined with '{}'; remove one of them",
                 flag::explain, verb->name);
+  TOOL_TRY(check_capture_flags(flags, verb));
   return verb->run(request);
 }
 

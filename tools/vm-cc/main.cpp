@@ -159,6 +159,22 @@ Result<int> emit_module(const Flags& flags, const std::string& input) {
   return 0;
 }
 
+// The name of the files in C, which is in an #include and begins the names of functions and macros.
+Result<> check_name(const std::string& name) {
+  const auto ends_include = [](char c) { return c == '"' || c == '\\' || (c >= 0 && c < 0x20); };
+  if (std::ranges::any_of(name, ends_include))
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "{}: expected a name that an #include may have, without quotes, backslashes and control "
+                "characters, found '{}'",
+                flag::output, name);
+  if (name == "vm")
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "{}: names in C begin with that of the file, and 'vm' begins those of helpers; choose another",
+        flag::output);
+  return {};
+}
+
 Result<int> translate(const Flags& flags) {
   const std::vector<std::string>& inputs = flags.positional();
   if (inputs.size() != 1)
@@ -204,6 +220,7 @@ Result<int> translate(const Flags& flags) {
   if (!output.has_filename())
     return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected the name of a file, found a folder; add a name",
                 flag::output, flags[flag::output]);
+  TOOL_TRY(check_name(output.filename()));
   const ModuleFile module_file = TOOL_TRY(ModuleFile::open(inputs.front()));
   const std::span<const uint8_t> module = bytes_of(module_file);
   std::vector<std::pair<std::string, std::string>> named;

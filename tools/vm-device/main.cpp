@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/drivers.h"
+#include "common/files.h"
 #include "common/interrupt.h"
 #include "common/standard_streams.h"
 #include "common/systemd.h"
@@ -131,10 +132,15 @@ Result<std::vector<Address>> addresses_of(const Flags& flags) {
 }
 
 Result<std::shared_ptr<remote::TlsContext>> tls_of(const Flags& flags) {
-  for (const Text* const flag : {&flag::cert, &flag::key, &flag::client_ca})
-    if (!flags.has(*flag))
+  const Text* const files[] = {&flag::cert, &flag::key, &flag::client_ca};
+  for (const Text* const file : files)
+    if (!flags.has(*file))
       return fail(HALYARD_INVALID_ARGUMENT, "tls:// addresses need {}, {} and {}; {} is missing", flag::cert,
-                  flag::key, flag::client_ca, *flag);
+                  flag::key, flag::client_ca, *file);
+  // OpenSSL does not say why it cannot open a file.
+  for (const Text* const file : files)
+    if (const Result<OpenFile> opened = open_file(flags[*file]); !opened)
+      return fail(opened.error().code, "{}={}: {}", *file, flags[*file], opened.error().text);
   return to_tool(remote::TlsContext::create(remote::TlsSide::server,
                                             {flags[flag::cert], flags[flag::key], flags[flag::client_ca]}));
 }
@@ -180,13 +186,14 @@ Result<std::string> listen(Server& server, const Address& address, bool is_insec
                 "a network that you "
                 "trust",
                 address.text, flag::insecure);
-  const std::string text = fmt::format("{}{}", is_tls ? "tls://" : "tcp://",
-                                       remote::HostPort{at.tcp.host, remote::port_of(socket.get())}.text());
+  std::string text = fmt::format("{}{}", is_tls ? "tls://" : "tcp://",
+                                 remote::HostPort{at.tcp.host, remote::port_of(socket.get())}.text());
   server.listen(std::move(socket), is_tls ? tls : nullptr);
   return text;
 }
 
 Result<int> vm_device(const Flags& flags) {
+  TOOL_TRY(check_only_flags(flags, "devices are", flag::offered_device));
   ServerOptions options;
   options.devices = flags[flag::offered_device];
   if (options.devices.empty())

@@ -29,6 +29,11 @@ constexpr const Flag* kSideFlags[] = {&flag::side_a, &flag::side_b};
 constexpr const Flag* kToleranceFlags[] = {&flag::atol, &flag::rtol, &flag::ulps, &flag::type};
 constexpr const Flag* kReportFlags[] = {&flag::worst, &flag::keep, &flag::hold, &flag::json};
 
+// The flags that a side cannot have.
+constexpr const Flag* kFlagsOfBoth[] = {&flag::side_a, &flag::side_b, &flag::atol,  &flag::rtol,
+                                        &flag::ulps,   &flag::type,   &flag::worst, &flag::keep,
+                                        &flag::hold,   &flag::json,   &flag::help,  &flag::version};
+
 constexpr FlagGroup kGroups[] = {
     {"Sides", kSideFlags},
     {"Tolerance", kToleranceFlags},
@@ -126,7 +131,7 @@ Result<DiffOptions> diff_options(const Flags& flags) {
   return options;
 }
 
-// The arguments of the command line, with a module that is no flag as --module.
+// The flags of the command line, and the module that is no flag as --module.
 Result<std::vector<std::string>> common_arguments(const Flags& flags) {
   if (flags.positional().size() > 1)
     return fail(HALYARD_INVALID_ARGUMENT, "expected one module, found '{}' and '{}'; pass the second in {}",
@@ -136,7 +141,9 @@ Result<std::vector<std::string>> common_arguments(const Flags& flags) {
                 flag::module);
   std::vector<std::string> arguments;
   for (const std::string& argument : g_arguments)
-    arguments.push_back(argument.starts_with("--") ? argument : fmt::format("{}={}", flag::module, argument));
+    if (argument.starts_with("--")) arguments.push_back(argument);
+  if (!flags.positional().empty())
+    arguments.push_back(fmt::format("{}={}", flag::module, flags.positional().front()));
   return arguments;
 }
 
@@ -154,8 +161,9 @@ Result<> choose_sides(const Flags& flags, Sides& sides) {
   const std::vector<std::string> arguments = TOOL_TRY(common_arguments(flags));
   const auto given = [&](const List& side) { return fmt::to_string(fmt::join(flags[side], " ")); };
   const auto flags_of = [&](const List& side) -> Result<Flags> {
-    if (given(side) == kRecorded) return side_flags(kTool, arguments, side, {});
-    return side_flags(kTool, arguments, side, TOOL_TRY(split_words(given(side))));
+    std::vector<std::string> words;
+    if (given(side) != kRecorded) words = TOOL_TRY(split_words(given(side)));
+    return side_flags(kTool, arguments, side, words, kFlagsOfBoth);
   };
   sides.flags_a = TOOL_TRY(flags_of(flag::side_a));
   sides.flags_b = TOOL_TRY(flags_of(flag::side_b));
@@ -182,9 +190,9 @@ Result<> choose_sides(const Flags& flags, Sides& sides) {
           flag::untrusted);
   for (const Flag* const other : std::initializer_list<const Flag*>{&flag::function, &flag::input,
                                                                     &flag::inputs_from, &flag::parameters})
-    if (flags.has(*other))
-      return fail(HALYARD_INVALID_ARGUMENT,
-                  "--{} has no effect on a capture, which has its inputs; remove it", other->name);
+    if (sides.flags_a.has(*other) || sides.flags_b.has(*other))
+      return fail(HALYARD_INVALID_ARGUMENT, "{} has no effect on a capture, which has its inputs; remove it",
+                  *other);
   if (text_a == kRecorded && text_b == kRecorded)
     return fail(HALYARD_INVALID_ARGUMENT, "both runs are '{}'; pass the flags of a device for one of them",
                 kRecorded);

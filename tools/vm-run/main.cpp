@@ -103,9 +103,9 @@ Result<Tolerance> tolerance(const Flags& flags) {
 
 // Prints, writes or compares the results. False if a comparison finds a difference.
 Result<bool> print_results(const Flags& flags, const std::vector<Value>& results, std::string_view types,
-                           const Device& device, uint64_t limit) {
+                           const Device& device, const Tolerance& accepted, uint64_t limit) {
   if (flags.has(flag::expected_output))
-    return compare_results(flags[flag::expected_output], types, results, device, TOOL_TRY(tolerance(flags)));
+    return compare_results(flags[flag::expected_output], types, results, device, accepted);
   if (flags.has(flag::output)) {
     TOOL_TRY(write_outputs(flags[flag::output], results, limit));
     return true;
@@ -155,9 +155,13 @@ Result<std::vector<Value>> call_and_wait(const Program& program, const Function&
 }
 
 Result<bool> call_and_print(const Flags& flags, const Program& program, const std::string& name, Stop& stop) {
+  // Flags of the results are checked before the call, which may take long.
   const uint64_t limit = TOOL_TRY(flags[flag::output_max_element_count]);
+  const Tolerance accepted = TOOL_TRY(tolerance(flags));
   const Function function = TOOL_TRY(program.context.find(name));
   const halyard_function_description_t description = TOOL_TRY(describe(program.modules.back(), name));
+  if (flags.has(flag::output) && !flags.has(flag::expected_output))
+    TOOL_TRY(check_outputs(flags[flag::output], description.result_count));
   const std::string types = TOOL_TRY(input_types(description));
   const Device device = program.device();
   Arguments arguments;
@@ -190,8 +194,8 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
     fmt::print("{}", TOOL_TRY(results_json(name, results, limit, profile ? profile_json(*profile) : Json())));
     return true;
   }
-  const bool is_as_expected = TOOL_TRY(
-      print_results(flags, results, convention_results(view(description.convention)), device, limit));
+  const bool is_as_expected = TOOL_TRY(print_results(
+      flags, results, convention_results(view(description.convention)), device, accepted, limit));
   if (!profile || has_page) return is_as_expected;
   std::fflush(stdout);
   print_error("{}", profile_table(*profile, profile_detail(flags)));

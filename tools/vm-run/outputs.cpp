@@ -6,9 +6,9 @@
 #include <cstring>
 #include <span>
 
+#include "common/contents.h"
 #include "common/files.h"
 #include "common/npy.h"
-#include "common/contents.h"
 #include "print.h"
 #include "run_flags.h"
 
@@ -55,10 +55,6 @@ Result<> write(const std::string& text, const Value& value, uint64_t max_element
     return {};
   }
   const bool append = text[0] == '+';
-  if ((!append && text[0] != '@') || text.size() == 1)
-    return fail(HALYARD_UNIMPLEMENTED,
-                "{}={}: expected '-' to print, nothing to drop, @FILE to write, or +FILE to append",
-                flag::output, text);
   const std::string path = text.substr(1);
   const Contents contents = TOOL_TRY(contents_of(value));
   if (!path.ends_with(".npy")) return write_file(path, append, contents.bytes);
@@ -69,12 +65,25 @@ Result<> write(const std::string& text, const Value& value, uint64_t max_element
 
 }  // namespace
 
+Result<> check_outputs(const std::vector<std::string>& texts, size_t result_count) {
+  if (texts.size() != result_count)
+    return fail(HALYARD_OUT_OF_RANGE,
+                "the function has {} result{}, but there {} {} {} flag{}; give one for each", result_count,
+                result_count == 1 ? "" : "s", texts.size() == 1 ? "is" : "are", texts.size(), flag::output,
+                texts.size() == 1 ? "" : "s");
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::string& text = texts[i];
+    if (text.empty() || text == "-" || (text.size() > 1 && (text[0] == '@' || text[0] == '+'))) continue;
+    return fail(
+        HALYARD_UNIMPLEMENTED,
+        "result[{}]: {}={}: expected '-' to print, nothing to drop, @FILE to write, or +FILE to append", i,
+        flag::output, text);
+  }
+  return {};
+}
+
 Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<Value>& results,
                        uint64_t max_elements) {
-  if (texts.size() != results.size())
-    return fail(HALYARD_OUT_OF_RANGE,
-                "the function has {} result{}, but there are {} {} flags; give one for each", results.size(),
-                results.size() == 1 ? "" : "s", texts.size(), flag::output);
   for (size_t i = 0; i < results.size(); ++i) {
     Result<> written = write(texts[i], results[i], max_elements);
     if (!written) return fail(written.error().code, "result[{}]: {}", i, written.error().text);

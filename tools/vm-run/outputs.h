@@ -10,7 +10,11 @@ namespace halyard::tools {
 
 // One text for each result: "-" prints it, "" drops it, "@file" and "+file" write and append it, as an array
 // if the name ends in .npy, else as bytes. OUT_OF_RANGE: the numbers of texts and results differ.
-// UNIMPLEMENTED: another text, or an element type that npy does not have.
+// UNIMPLEMENTED: another text.
+Result<> check_outputs(const std::vector<std::string>& texts, size_t result_count);
+
+// Precondition: check_outputs(texts, results.size()) has succeeded. UNIMPLEMENTED: an element type that npy
+// does not have.
 Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<Value>& results,
                        uint64_t max_elements);
 

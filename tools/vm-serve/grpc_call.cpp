@@ -45,6 +45,7 @@ Clock::time_point after(Clock::time_point begin, int64_t nanoseconds) {
 }
 
 std::string_view view_of(const vm_serve_grpc_text_t& text) { return {text.data, text.size}; }
+vm_serve_grpc_text_t text_of(std::string_view text) { return {text.data(), text.size()}; }
 
 Refused refused_of(const Failure& failure) { return {status_of_request(failure.code), failure.text}; }
 
@@ -144,7 +145,7 @@ void GrpcCall::refuse(const Refused& refused) {
   const std::string_view text = std::string_view(refused.text).substr(0, kMaxErrorText);
   count(code, 0, text);
   expire_at(Clock::now() + kGrace);
-  const vm_serve_grpc_answer_t answer = {.code = code, .text = {text.data(), text.size()}, .message = {}};
+  const vm_serve_grpc_answer_t answer = {.code = code, .text = text_of(text), .message = {}};
   library_.answer(handle_, &answer);
 }
 

@@ -136,6 +136,7 @@ Result<std::map<std::string, uint64_t>> batches_of(const Flags& flags) {
 
 Result<Settings> settings_of(const Flags& flags) {
   using std::chrono::seconds;
+  TOOL_TRY(check_only_flags(flags, "models are", flag::served_model));
   Settings settings;
   for (const std::string& text : flags[flag::served_model])
     settings.models.push_back(TOOL_TRY(parse_model_flag(text)));

@@ -95,6 +95,12 @@ Result<std::vector<uint32_t>> read_words(const std::string& path) {
         path, bytes.size(), sizeof(uint32_t));
   std::vector<uint32_t> words(bytes.size() / sizeof(uint32_t));
   std::memcpy(words.data(), bytes.data(), bytes.size());
+  constexpr uint32_t kMagic = 0x07230203;
+  if (words[0] != kMagic)
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "'{}' is no SPIR-V module: its first word is {:#010x}, expected {:#010x}; compile the shader "
+                "with 'glslangValidator -V'",
+                path, words[0], kMagic);
   return words;
 }
 
@@ -157,8 +163,9 @@ Result<int> pack(const Flags& flags) {
                 arguments.size(), kTool.usage);
   const uint64_t subgroup_size = TOOL_TRY(flags[flag::subgroup]);
   constexpr uint64_t kMaxSubgroup = 1024;
-  if (subgroup_size > kMaxSubgroup)
-    return wrong_value(flag::subgroup, flags.given(flag::subgroup).back(), "0 to 1024 invocations");
+  if (subgroup_size > kMaxSubgroup || (subgroup_size & (subgroup_size - 1)) != 0)
+    return wrong_value(flag::subgroup, flags.given(flag::subgroup).back(),
+                       "0, or a power of two up to 1024 invocations");
   const Layout form = {flags[flag::bda], static_cast<uint32_t>(subgroup_size)};
   format::ExecutableT executable;
   for (size_t i = 1; i < arguments.size(); ++i)

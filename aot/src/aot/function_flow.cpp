@@ -102,12 +102,9 @@ void FunctionWriter::call(size_t step) {
     const vm::Import& import = module_.imports()[operands.callee];
     const ImportPlan& planned = plan_.imports[operands.callee];
     if (planned.callee.empty()) {
-      const Text failure = fmt::format(
-          "vm_fail(s, 5, {})", quoted(fmt::format("optional import '{}' of module '{}' is not resolved",
-                                                  import.name, module_.name())));
-      if (!has_refs_) return line(fmt::format("return {};", failure));
-      line(fmt::format("status = {};", failure));
-      return line("goto leave;");
+      return fail_now(fmt::format("vm_fail(s, 5, {})",
+                                  quoted(fmt::format("optional import '{}' of module '{}' is not resolved",
+                                                     import.name, module_.name()))));
     }
     if (import.convention.empty())
       return refuse(step,

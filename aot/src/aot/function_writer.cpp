@@ -104,10 +104,17 @@ void FunctionWriter::check(std::string_view call) {
 void FunctionWriter::fail_if(std::string_view condition, std::string_view failure) {
   if (!has_refs_) return line(fmt::format("if ({}) return {};", condition, failure));
   open(fmt::format("if ({}) {{", condition));
-  line(fmt::format("status = {};", failure));
-  line("goto leave;");
+  fail_now(failure);
   close();
 }
+
+// The same without a condition.
+void FunctionWriter::fail_now(std::string_view failure) {
+  if (!has_refs_) return line(fmt::format("return {};", failure));
+  line(fmt::format("status = {};", failure));
+  line("goto leave;");
+}
+
 // ---- functions
 
 void FunctionWriter::write_block(size_t block) {
@@ -174,9 +181,12 @@ std::vector<FunctionWriter::Chunk> FunctionWriter::write_chunks() {
       chunks.push_back({UncheckedLoops::label(copy, block), std::exchange(body_, {})});
     }
   }
-  // After a failure at the end of the last block.
+  // After a failure at the end of the last block, whose status was 0.
   const Text end = UncheckedLoops::label(0, flow_.blocks().size());
-  if (branches_.contains(end)) chunks.push_back({end, {}});
+  if (branches_.contains(end)) {
+    fail_now("vm_program_failure(s, 3, \"execution went past the end of the function\")");
+    chunks.push_back({end, std::exchange(body_, {})});
+  }
   return chunks;
 }
 
@@ -270,6 +280,12 @@ Result<std::string> FunctionWriter::write() {
     labelled += fmt::format("{}{}{}return status;\n{}", jumps ? "leave:\n" : "", releases, kIndent, ending());
   }
   const Text all = without_literals(arrivals + labelled);
+  // A function that loops forever.
+  if (all.find("return ") == Text::npos) labelled += fmt::format("{}return 0;\n", kIndent);
+  const std::set<std::string_view> words = words_of(all);
+  for (size_t i = 0; i < types_.results.size() && !is_direct_; ++i)
+    if (const Text name = fmt::format("o{}", i); !words.contains(name))
+      arrivals += fmt::format("{}(void){};\n", kIndent, name);
   if (all.find("status") != Text::npos) declarations += fmt::format("{}int status = 0;\n", kIndent);
   const bool uses_state =
       (all.find("(s, ") != Text::npos) || all.find("(s)") != Text::npos || all.find("s->") != Text::npos;

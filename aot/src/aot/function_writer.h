@@ -45,6 +45,7 @@ class FunctionWriter {
   virtual void branch_if(std::string_view condition, size_t block);
   virtual void check(std::string_view call);  // fails with the status of the call unless it is 0
   virtual void fail_if(std::string_view condition, std::string_view failure);
+  virtual void fail_now(std::string_view failure);
 
   // ---- what does not
 

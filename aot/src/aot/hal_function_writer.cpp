@@ -92,10 +92,14 @@ void HalFunctionWriter::fail_through(bool is_waiting, std::string_view failure) 
 
 void HalFunctionWriter::fail_if(std::string_view condition, std::string_view failure) {
   open(fmt::format("if ({}) {{", condition));
+  fail_now(failure);
+  close();
+}
+
+void HalFunctionWriter::fail_now(std::string_view failure) {
   line(fmt::format("{};", failure));
   line(fmt::format("status = vm_at(s, {});", place()));
   line("goto leave;");
-  close();
 }
 
 void HalFunctionWriter::stop_if_asked() {

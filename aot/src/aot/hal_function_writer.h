@@ -29,6 +29,7 @@ class HalFunctionWriter final : public FunctionWriter {
   void branch_if(std::string_view condition, size_t block) override;
   void check(std::string_view call) override;
   void fail_if(std::string_view condition, std::string_view failure) override;
+  void fail_now(std::string_view failure) override;
 
   void call_function(size_t step, const CallOperands& operands);
   void call_import(size_t step, const CallOperands& operands);

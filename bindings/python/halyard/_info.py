@@ -1,5 +1,6 @@
 """What callers are told about a function: its inputs and outputs as data, its signature for `inspect`, its docstring."""
 
+import keyword
 import re
 from typing import Any, NamedTuple
 
@@ -54,10 +55,14 @@ def parameters(infos, structured, has_timeout, has_out):
     given = structured or [(info.name, _annotation(info)) for info in infos]
     names, last_without_name = [], -1
     for index, (name, _) in enumerate(given):
-        usable = name is not None and name.isidentifier() and name not in names
-        names.append(name if usable else f"{re.sub(r'[^0-9a-zA-Z_]', '_', name or 'arg')}_{index}" if name else f"arg{index}")
-        if not usable:
+        if name is None or not name.isidentifier() or keyword.iskeyword(name) or name in names:
             last_without_name = index
+            name = f"{re.sub(r'[^0-9a-zA-Z_]', '_', name)}_{index}" if name else f"arg{index}"
+            if not name.isidentifier():
+                name = f"arg{name}"
+            while name in names:
+                name += "_"
+        names.append(name)
     result = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY if index <= last_without_name else
                                 inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
               for index, (name, (_, annotation)) in enumerate(zip(names, given))]

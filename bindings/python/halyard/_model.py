@@ -67,6 +67,8 @@ class Model:
 
         self.instance = instance
         sources = source if isinstance(source, (list, tuple)) else [source]
+        if not sources:
+            raise ValueError("the list of modules is empty; expected a path or bytes for each module")
         self._programs = [Program(instance, item, verify=verify, preload=preload, native=native) for item in sources]
         self.program = self._programs[-1]
         needs_device = any(program.info()["needs_devices"] for program in self._programs)

@@ -11,6 +11,7 @@ import re
 from . import _info
 from ._halyard import Tensor, _element_numbers, _numerical_types
 
+_MAX_SIZE = 2**63 - 1
 _SCALARS = {"i": "i32", "I": "i64", "f": "f32", "F": "f64"}
 # The types of the table, and bool, which descriptions use.
 _NAMED = {**_element_numbers, "bool": _element_numbers["i1"]}
@@ -20,8 +21,8 @@ def element_number(text):
     """The number of an element type; 0 if there is no such type."""
     if text in _NAMED:
         return _NAMED[text]
-    match = re.fullmatch(r"(si|ui|bf|i|f)(\d+)", text)
-    return _numerical_types[match[1]] << 24 | int(match[2]) if match else 0
+    match = re.fullmatch(r"(si|ui|bf|i|f)([0-9]{1,3})", text)
+    return _numerical_types[match[1]] << 24 | int(match[2]) if match and int(match[2]) < 256 else 0
 
 
 def _split(text):
@@ -53,11 +54,11 @@ def _bracketed(text, start):
 
 def _tensor(text):
     """(element type, shape) of `tensor<2x?xf32>` or `tensor<2xf32, #encoding>`; (0, None) for anything else."""
-    match = re.match(r"tensor<((?:[\d?]+x)*)([A-Za-z]\w*(?:<\w+>)?)", text)
+    match = re.match(r"tensor<((?:(?:[0-9]{1,19}|\?)x)*)([A-Za-z]\w*(?:<\w+>)?)", text)
     if not match:
         return 0, None
     sizes = [-1 if size == "?" else int(size) for size in match[1].split("x")[:-1]]
-    return element_number(match[2]), tuple(sizes)
+    return (element_number(match[2]), tuple(sizes)) if max(sizes, default=0) <= _MAX_SIZE else (0, None)
 
 
 def parse_declaration(text):
@@ -80,6 +81,27 @@ def parse_declaration(text):
 
 
 # ---- Structures: a type of the description is a name ("i32"), or a list that begins with its kind.
+
+
+def _is_known(kind):
+    """Whether a type has one of these forms."""
+    if isinstance(kind, str):
+        return True
+    if not (isinstance(kind, list) and kind and isinstance(kind[0], str)):
+        return False
+    name, *rest = kind
+    if name == "named":
+        return len(rest) == 2 and isinstance(rest[0], str) and _is_known(rest[1])
+    if name in ("slist", "stuple"):
+        return all(map(_is_known, rest))
+    if name == "sdict":
+        return all(isinstance(item, list) and len(item) == 2 and isinstance(item[0], (str, int)) and _is_known(item[1]) for item in rest)
+    if name == "py_homogeneous_list":
+        return len(rest) > 0 and _is_known(rest[0])
+    if name == "ndarray":
+        return len(rest) > 1 and isinstance(rest[0], str) and isinstance(rest[1], int) and all(
+            size is None or (isinstance(size, int) and 0 <= size <= _MAX_SIZE) for size in rest[2:])
+    return True
 
 
 def _list(kind):
@@ -249,9 +271,9 @@ class Signature:
         try:
             known = json.loads(abi)
             arguments, results = known["a"], known["r"]
-            fits = (sum(len(_leaves(kind)) for kind in arguments) == count and
+            fits = (all(map(_is_known, [*arguments, *results])) and sum(len(_leaves(kind)) for kind in arguments) == count and
                     sum(len(_leaves(kind)) for kind in results) == self.result_count)
-        except (ValueError, KeyError, TypeError, IndexError):
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError):
             return None  # an unknown form of description: only the declaration is used
         return (arguments, results) if fits else None
 

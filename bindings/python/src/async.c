@@ -53,7 +53,8 @@ typedef struct {
   unsigned long loop;  // the thread of the event loop
   int is_queued;       // waits for its turn
   int holds_lock;      // holds the context's lock
-  int is_running;      // a step runs
+  int is_running;      // a step runs, or results() waits
+  int is_cancelled;    // by cancel()
   int is_closed;
 } CallObject;
 
@@ -230,6 +231,7 @@ static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* key
   self->is_queued = 0;
   self->holds_lock = 0;
   self->is_running = 0;
+  self->is_cancelled = 0;
   self->is_closed = 0;
   halyard_call_on_ready(handle, on_ready, &self->entry);
   halyard_call_arm(handle);  // cancel() also ends a call whose first step has not begun
@@ -367,18 +369,28 @@ static PyObject* begin(PyObject* object, PyObject* arguments) {
   return state_or_wait(self);
 }
 
-// The state of a suspended call, for a call that was reported to be ready.
-static PyObject* call_poll(PyObject* object, PyObject* unused) {
-  (void)unused;
-  CallObject* self = (CallObject*)object;
-  if (check_open(self) < 0) return NULL;
+// 0, or -1 with CancelledError set: a cancelled call does not wait for its fence, which the device need not
+// reach when it stops.
+static int check_not_cancelled(CallObject* self) {
+  if (!self->is_cancelled) return 0;
+  return raise_status(state_of((PyObject*)self),
+                      halyard_status_create(HALYARD_CANCELLED, "the call was cancelled"));
+}
+
+static PyObject* poll(CallObject* self) {
   if (!self->awaits_fence) return PyLong_FromUnsignedLong(halyard_call_state(self->handle));
   PyObject* state = state_or_wait(self);
-  if (state && self->awaits_fence && milliseconds_until(self->deadline) == 0) {
+  if (!state || !self->awaits_fence) return state;
+  if (check_not_cancelled(self) < 0) {
+    Py_DECREF(state);
+    finish(self);
+    return NULL;
+  }
+  if (milliseconds_until(self->deadline) == 0) {
     // The device may not stop its work at the deadline, but the caller does not wait for it.
     Py_DECREF(state);
     halyard_call_cancel(self->handle);
-    raise_deadline(state_of(object), "the device");
+    raise_deadline(state_of((PyObject*)self), "the device");
     finish(self);
     return NULL;
   }
@@ -391,7 +403,7 @@ static int is_suspended(const CallObject* self) {
 
 static PyObject* resume(PyObject* object) {
   CallObject* self = (CallObject*)object;
-  if (self->awaits_fence) return call_poll(object, NULL);
+  if (self->awaits_fence) return poll(self);
   const int was_suspended = is_suspended(self);
   halyard_status_t status;
   Py_BEGIN_ALLOW_THREADS
@@ -411,8 +423,18 @@ static int require(CallObject* self, int condition, const char* failure) {
 }
 
 static int check_no_step_runs(CallObject* self) {
-  return require(self, !self->is_running,
-                 "another thread runs begin() or resume() of the call; wait until it has returned");
+  return require(
+      self, !self->is_running,
+      "another thread runs begin(), resume() or results() of the call; wait until it has returned");
+}
+
+// The state of a suspended call, for a call that was reported to be ready.
+static PyObject* call_poll(PyObject* object, PyObject* unused) {
+  (void)unused;
+  CallObject* self = (CallObject*)object;
+  if (check_open(self) < 0) return NULL;
+  if (self->awaits_fence && check_no_step_runs(self) < 0) return NULL;
+  return poll(self);
 }
 
 // Runs a step; `arguments` null: resume. The context knows which thread runs it (refuse_reentry).
@@ -437,6 +459,29 @@ static PyObject* call_resume(PyObject* object, PyObject* unused) {
   return run_step((CallObject*)object, NULL);
 }
 
+// Waits for the fence of an async function, until the call is closed or cancelled, or Ctrl-C. 0: the fence is
+// reached or has failed, or the deadline has passed (*status). -1: an exception is set.
+static int await_work(CallObject* self, halyard_status_t* status) {
+  const halyard_object_t fence = fence_of(self);
+  int is_over, is_interrupted = 0;
+  self->is_running = 1;  // close() does not free the fence
+  do {
+    Py_BEGIN_ALLOW_THREADS
+    is_over = look_at_fence(fence, self->deadline, status);
+    Py_END_ALLOW_THREADS
+    if (!is_over) is_interrupted = PyErr_CheckSignals() < 0;
+  } while (!is_over && !is_interrupted && !self->is_closed && !self->is_cancelled);
+  self->is_running = 0;
+  if (self->is_closed) {
+    halyard_status_release(*status);
+    end_call(self);
+    return is_interrupted ? -1 : check_open(self);
+  }
+  if (is_over) return 0;
+  if (!is_interrupted && check_not_cancelled(self) < 0) finish(self);
+  return -1;
+}
+
 static PyObject* call_results(PyObject* object, PyObject* arguments) {
   PyObject* out = Py_None;
   if (!PyArg_ParseTuple(arguments, "|O:results", &out)) return NULL;
@@ -450,16 +495,14 @@ static PyObject* call_results(PyObject* object, PyObject* arguments) {
       require(self, !is_suspended(self), "the call is not done; resume() it until that returns 0") < 0)
     return NULL;
   const Py_ssize_t count = self->function->result_count;
+  halyard_status_t status = NULL;
+  if (self->function->is_async && await_work(self, &status) < 0) return NULL;
   halyard_value_t* results = PyMem_Calloc((size_t)count + 1, sizeof *results);
-  if (!results) return PyErr_NoMemory();
-  halyard_status_t status = halyard_call_results(self->handle, results, (size_t)count);
-  if (!status && self->function->is_async) {
-    const halyard_object_t fence = fence_of(self);
-    Py_BEGIN_ALLOW_THREADS
-    status = halyard_fence_wait(fence, milliseconds_until(self->deadline));
-    Py_END_ALLOW_THREADS
-    if (status) release_values(results, count);
+  if (!results) {
+    halyard_status_release(status);
+    return PyErr_NoMemory();
   }
+  if (!status) status = halyard_call_results(self->handle, results, (size_t)count);
   PyObject* result = NULL;
   const int is_converted = !status && holds_list(results, count);
   if (is_converted) result = convert_results(state, results, count);
@@ -474,6 +517,7 @@ static PyObject* call_results(PyObject* object, PyObject* arguments) {
 static PyObject* call_cancel(PyObject* object, PyObject* unused) {
   (void)unused;
   CallObject* self = (CallObject*)object;
+  self->is_cancelled = 1;
   if (self->handle) halyard_call_cancel(self->handle);
   Py_RETURN_NONE;
 }

@@ -347,21 +347,25 @@ static int add_fences(FunctionObject* function, halyard_value_t* values) {
   return make_signal_fence(function, &values[function->argument_count + 1]);
 }
 
+int look_at_fence(halyard_object_t fence, int64_t deadline, halyard_status_t* status) {
+  enum { kLook = 50 };  // milliseconds
+  const uint32_t left = milliseconds_until(deadline);
+  *status = halyard_fence_wait(fence, left < kLook ? left : kLook);
+  if (left <= kLook || halyard_status_code(*status) != HALYARD_DEADLINE_EXCEEDED) return 1;
+  halyard_status_release(*status);
+  uint32_t is_reached = 0;  // the status may be the fence's own
+  *status = halyard_fence_query(fence, &is_reached);
+  return *status || is_reached;
+}
+
 // Waits for the fence of an async function. Ctrl-C cancels the call's work, which need not reach or fail the
 // fence, so the main thread also looks for Ctrl-C.
 static halyard_status_t wait_for_fence(halyard_object_t fence, int64_t deadline) {
-  enum { kLook = 50 };  // milliseconds
-  for (;;) {
-    const uint32_t left = milliseconds_until(deadline);
-    const int looks = interrupt_watches() && left > kLook;
-    halyard_status_t status = halyard_fence_wait(fence, looks ? kLook : left);
-    if (!looks || halyard_status_code(status) != HALYARD_DEADLINE_EXCEEDED) return status;
-    halyard_status_release(status);
-    uint32_t is_reached = 0;  // the status may be the fence's own
-    status = halyard_fence_query(fence, &is_reached);
-    if (status || is_reached) return status;
+  if (!interrupt_watches()) return halyard_fence_wait(fence, milliseconds_until(deadline));
+  halyard_status_t status;
+  while (!look_at_fence(fence, deadline, &status))
     if (interrupt_seen()) return halyard_status_create(HALYARD_CANCELLED, "Ctrl-C ended the call");
-  }
+  return status;
 }
 
 // Called without the interpreter's lock.
@@ -519,6 +523,11 @@ static void release_handles(FunctionObject* self) {
 
 static PyObject* function_close(PyObject* self, PyObject* unused) {
   (void)unused;
+  if (((FunctionObject*)self)->context->handle) {  // calls may be under way
+    raise_status(state_of(self), halyard_status_create(HALYARD_FAILED_PRECONDITION,
+                                                       "the model of the function is open; close the model"));
+    return NULL;
+  }
   release_handles((FunctionObject*)self);
   run_deferred(state_of(self)->deferred);
   Py_RETURN_NONE;

@@ -324,6 +324,9 @@ int queue_for_context(module_state* state, ContextObject* context, context_turn*
 void leave_queue(ContextObject* context, context_turn* turn);
 // Creates a fence for the signal argument of an async function. 0, or -1 with an exception set.
 int make_signal_fence(FunctionObject* function, halyard_value_t* out);
+// Waits a moment for the fence, without the interpreter's lock. 1: it is reached, it has failed, or the
+// deadline has passed (*status). 0: the caller looks whether the wait must end, and calls again.
+int look_at_fence(halyard_object_t fence, int64_t deadline, halyard_status_t* status);
 
 // ---- timeout.c
 // The deadline of a call's `timeout=`, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: none. *keywords is a new

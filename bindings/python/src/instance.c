@@ -221,6 +221,8 @@ static PyObject* instance_open(PyObject* self, PyObject* arguments) {
   Py_ssize_t at = 0;
   while (settings && PyDict_Next(settings, &at, &key, &value)) {
     if (count == 32) return PyErr_Format(PyExc_ValueError, "a device takes at most 32 settings");
+    if (!PyUnicode_Check(key) || !PyUnicode_Check(value))
+      return PyErr_Format(PyExc_TypeError, "setting %R of a device must be a str, not %R", key, value);
     pairs[count].key = PyUnicode_AsUTF8AndSize(key, NULL);
     pairs[count].value = pairs[count].key ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
     if (!pairs[count++].value) return NULL;

@@ -233,6 +233,13 @@ static int check_is_array(const view_request_t* request, PyObject* value, PyObje
   return -1;
 }
 
+// A float that is also an array: numpy.float64 derives from float. Where no type is asked for, it keeps its
+// own.
+static int has_own_type(const view_request_t* request, PyObject* value) {
+  return request->element_type == 0 && PyFloat_Check(value) && !PyFloat_CheckExact(value) &&
+         PyObject_CheckBuffer(value);
+}
+
 int make_view(const view_request_t* request, PyObject* value, halyard_object_t* out) {
   if (Py_TYPE(value) == request->state->tensor_type) {
     const TensorObject* tensor = (TensorObject*)value;
@@ -243,7 +250,7 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
     halyard_retain(*out);
     return 0;
   }
-  if (is_number(value)) return view_of_literal(request, value, out);
+  if (is_number(value) && !has_own_type(request, value)) return view_of_literal(request, value, out);
   if (Py_TYPE(value) != request->state->plain_array_type && check_plain(request, value) < 0) return -1;
   if (PyObject_CheckBuffer(value)) {
     Py_buffer buffer;

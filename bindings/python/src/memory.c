@@ -39,6 +39,10 @@ int map_tensor(TensorObject* self) {
     PyMem_Free(bytes);
     return -1;
   }
+  if (self->mapped) {  // another thread was faster
+    PyMem_Free(bytes);
+    return 0;
+  }
   self->mapped = bytes;
   self->mapped_size = size;
   return 0;

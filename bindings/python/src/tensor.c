@@ -491,9 +491,20 @@ int copy_tensor(TensorObject* self, const view_request_t* request, PyObject* tar
   expected.rank = (int)self->info.rank;
   expected.shape = self->info.shape;
   Py_buffer buffer;
+  if (!PyObject_CheckBuffer(target)) {
+    PyObject* place = place_of(&expected);
+    if (place) PyErr_Format(PyExc_TypeError, "%U must be a writable array, not %R", place, Py_TYPE(target));
+    Py_XDECREF(place);
+    return -1;
+  }
   if (PyObject_GetBuffer(target, &buffer, PyBUF_RECORDS) < 0) {
     if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError)) return -1;
-    PyErr_Clear();  // read-only, or elements without a format in the protocol
+    PyErr_Clear();
+    if (PyObject_GetBuffer(target, &buffer, PyBUF_RECORDS_RO) == 0) {
+      PyBuffer_Release(&buffer);
+      return refuse(&expected, PyUnicode_FromString("is read-only; expected a writable array"));
+    }
+    PyErr_Clear();  // elements without a format in the protocol
     PyObject* done = by_helper("copy_into", Py_BuildValue("(OO)", target, self));
     Py_XDECREF(done);
     return done ? 0 : -1;

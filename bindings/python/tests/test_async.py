@@ -600,6 +600,90 @@ def test_results_are_refused_until_an_asynchronous_call_is_done():
     call.close()
 
 
+def waiting_for_results(call):
+    """A thread in results(), and the list in which it leaves its exception."""
+    failures = []
+
+    def work():
+        try:
+            call.results()
+        except halyard.Error as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    while thread.is_alive() and not is_in_results(call):
+        time.sleep(0.01)
+    return thread, failures
+
+
+def is_in_results(call):
+    try:
+        call.poll()
+    except halyard.FailedPreconditionError as error:
+        assert "another thread runs" in str(error)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("end", ["close", "cancel"])
+def test_results_end_when_another_thread_ends_the_call(end):
+    for _ in range(3):
+        call, model = begun("pause")
+        assert call.resume() == WAITS  # nothing signals its fence
+        thread, failures = waiting_for_results(call)
+        for step in (call.results, call.resume):
+            with pytest.raises(halyard.FailedPreconditionError, match="another thread runs"):
+                step()
+        getattr(call, end)()
+        thread.join(240)
+        assert not thread.is_alive() and isinstance(failures[0], halyard.CancelledError)
+        del call
+        assert model.now(1) == 1  # the call has left the model
+
+
+@contextlib.contextmanager
+def signalled_in_results(call, handler):
+    """A signal with this handler, when the main thread is in results()."""
+    before, main = signal.signal(signal.SIGALRM, handler), threading.get_ident()
+
+    def work():
+        while not is_in_results(call):
+            time.sleep(0.01)
+        signal.pthread_kill(main, signal.SIGALRM)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join(240)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_signals_end_results():
+    call, _ = begun("pause")
+    assert call.resume() == WAITS  # nothing signals its fence
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with signalled_in_results(call, interrupt), pytest.raises(KeyboardInterrupt):
+        call.results()
+    assert call.poll() == WAITS
+    with signalled_in_results(call, lambda *_: call.close()), pytest.raises(halyard.CancelledError, match="closed"):
+        call.results()
+
+
+def test_a_cancelled_call_that_waits_for_its_fence_has_ended():
+    call, model = begun("pause")
+    assert call.resume() == WAITS
+    call.cancel()
+    with pytest.raises(halyard.CancelledError):
+        call.poll()
+    assert model.now(1) == 1
+
+
 @pytest.mark.parametrize("name", ["now", "signals"])
 def test_a_call_is_not_resumed_after_its_end(name):
     call, _ = begun(name, 7)

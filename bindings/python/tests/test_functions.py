@@ -141,6 +141,21 @@ def test_out(product):
             call(x, x, out=np.zeros(8))
         with pytest.raises(TypeError, match="out must be an array"):
             call(x, x, out=(x, x))
+        with pytest.raises(TypeError, match="argument 'out' must be a writable array, not <class 'int'>"):
+            call(x, x, out=5)
+        for read_only in (bytes(32), np.broadcast_to(np.float32(1), (8,))):
+            with pytest.raises(halyard.InvalidArgumentError, match="argument 'out' is read-only"):
+                call(x, x, out=read_only)
+
+
+def test_a_function_is_closed_after_its_model(example):
+    model = halyard.load(example("fib"))
+    function = model.iterative
+    with pytest.raises(halyard.FailedPreconditionError, match="close the model"):
+        function.close()
+    assert function(10) == 55
+    model.close()
+    function.close()
 
 
 SEVERAL = """
@@ -294,3 +309,45 @@ def test_a_function_may_be_named_like_a_method():
     text = "vm.module @m\nvm.export @close\nvm.func @close() -> (i32) {\n  %i0 = vm.const.i32 7\n  vm.return %i0\n}\n"
     model = halyard.load(halyard.assemble(text))
     assert model["close"]() == 7 and isinstance(model.close, types.MethodType)
+
+
+IDENTITY = """
+vm.module @m
+vm.type !hal.buffer_view
+vm.export @f
+vm.attr @f "KEY" VALUE
+vm.func @f(%r0: !hal.buffer_view) -> (!hal.buffer_view) {
+  vm.return %R0
+}
+"""
+
+
+def described(key, value):
+    return halyard.load(halyard.assemble(IDENTITY.replace("KEY", key).replace("VALUE", 'e"' + value.replace('"', '\\"') + '"'))).f
+
+
+@pytest.mark.parametrize("kind", [
+    5, None, [], [5], {"a": 1}, ["ndarray", "f32", "x"], ["ndarray", 5, 0], ["ndarray", "f32", 1, "x"], ["ndarray", "f32", 1, -7],
+    ["ndarray", "f32", 1, 2**70], ["ndarray", "f32", 1.5, 2], ["ndarray", "f" + "9" * 5000, 0], ["named", 5, "f32"], ["named", "x"],
+    ["sdict", 5], ["sdict", ["a", "b", "c"]], ["py_homogeneous_list"], ["py_homogeneous_list", 5]], ids=lambda kind: str(kind)[:30])
+def test_descriptions_of_unknown_form_are_left_out(kind):
+    function = described("iree.abi", json.dumps({"a": [kind], "r": [["ndarray", "f32", 0]]}))
+    assert function(1.5).item() == 1.5
+    assert list(inspect.signature(function).parameters) == ["arg0", "timeout", "out"] and "arg0" in function.__doc__
+
+
+def test_descriptions_that_are_too_deep_are_left_out():
+    for deep in ('["named","x",' * 3000 + '"f32"' + "]" * 3000, "[" * 20000 + "]" * 20000):
+        assert described("iree.abi", '{"a":[' + deep + '],"r":[["ndarray","f32",0]]}')(1.5).item() == 1.5
+
+
+@pytest.mark.parametrize("declared", ["tensor<" + "9" * 30 + "xf32>", "tensor<" + "9" * 5000 + "xf32>", "tensor<f999999999999>"])
+def test_declared_types_that_no_tensor_has_are_unknown(declared):
+    assert described("iree.abi.declaration", f"func @f(%x: {declared}) -> (tensor<f32>)")(1.5).item() == 1.5
+
+
+@pytest.mark.parametrize("name, parameter", [("class", "class_0"), ("1", "arg1_0"), ("a.b", "a_b_0"), ("x", "x")])
+def test_names_that_python_does_not_have(name, parameter):
+    function = described("iree.abi.declaration", f"func @f(%{name}: tensor<f32>) -> (tensor<f32>)")
+    assert next(iter(inspect.signature(function).parameters)) == parameter
+    assert function(**{name: 1.5}).item() == 1.5

@@ -50,6 +50,14 @@ def test_no_module():
         halyard.load(b"not a module")
     with pytest.raises(TypeError, match="path or bytes"):
         halyard.load(17)
+    with pytest.raises(ValueError, match="the list of modules is empty"):
+        halyard.load([])
+
+
+def test_settings_are_text():
+    for wrong in (lambda: halyard.device("local-sync", validate=1), lambda: halyard.Instance().open("local-sync", {1: "1"})):
+        with pytest.raises(TypeError, match="of a device must be a str"):
+            wrong()
 
 
 def test_missing_driver(example):

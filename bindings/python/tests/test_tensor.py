@@ -211,6 +211,12 @@ def test_copy_to_with_many_dimensions(rank):
         assert target.tobytes() == bytes(4 * other[-1])
 
 
+def test_a_float_of_numpy_keeps_its_type():
+    assert [halyard.Tensor(each).dtype for each in (np.float64(0.1), np.float32(0.1), 0.1)] == ["float64", "float32", "float32"]
+    assert halyard.Tensor(np.float64(0.1)).item() == 0.1
+    assert halyard.Tensor(np.float64(0.1), dtype="float16").dtype == "float16"
+
+
 def test_copy_to(device):
     tensor = halyard.Tensor(CUBE, device=device)
     for target in (np.zeros_like(CUBE), np.zeros((2, 3, 8), np.float32)[:, :, ::2], np.zeros((4, 3, 2), np.float32).T,

@@ -38,10 +38,8 @@ Result<> recorded(const HalOptions& state, const vm::CallContext& call, hal::Com
                   Record&& record) {
   if (!state.tensors && !commands.device().trace()) [[likely]]
     return record();
-  const uint32_t count = commands.command_count();
-  HALYARD_TRY(record());
-  if (commands.command_count() > count) commands.set_place(call.invocation().place());
-  return {};
+  const hal::CommandBuffer::RecordingPlace place(commands, call.invocation().place());
+  return record();
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/tracer.h"
-#include "base/work_scope.h"
 #include "halyard/channel.hpp"
 
 namespace halyard::hal {
@@ -93,16 +92,11 @@ std::string text_of(const LocalPart& part) {
 
 Status stop_of(const halyard_collective_t& collective, uint64_t came, std::string_view where,
                std::string_view awaited) {
-  Code code = stop_code(collective.stop);
-  const bool is_late = collective.timeout_ns != 0 && Tracer::now() - came > collective.timeout_ns;
-  if (code == Code::OK && !is_late) return {};
-  std::string why = "was stopped while it waited";
-  if (code == Code::OK) {
-    code = Code::DEADLINE_EXCEEDED;
-    why = fmt::format("waited longer than its time limit of {} ms", collective.timeout_ns / 1'000'000);
-  }
-  return {code, fmt::format("{}, number {} of {}, {} for {}", channel::text_of(collective), collective.number,
-                            where, why, awaited)};
+  const channel::Stop stop = channel::stop_of(collective, Tracer::now() - came);
+  if (!stop) return {};
+  return {static_cast<Code>(stop.code),
+          fmt::format("{}, number {} of {}, {} for {}", channel::text_of(collective), collective.number,
+                      where, stop.text, awaited)};
 }
 
 void LocalOutcome::carry_out() {

@@ -619,10 +619,15 @@ CommandPlace CommandBuffer::place_at(const void* command) const noexcept {
   return {uint64_t{found->position} + 1, place_of(found->position), found->source};
 }
 
-void CommandBuffer::set_place(std::string place) {
-  if (command_count_ == 0) return;
-  places_.resize(command_count_);
-  places_.back() = std::move(place);
+CommandBuffer::RecordingPlace::RecordingPlace(CommandBuffer& commands, std::string place)
+    : commands_(commands) {
+  commands.places_.resize(commands.command_count_ + size_t{1});
+  commands.places_.back() = std::move(place);
+}
+
+CommandBuffer::RecordingPlace::~RecordingPlace() {
+  std::vector<std::string>& places = commands_.places_;
+  if (places.size() > commands_.command_count_) places.pop_back();  // nothing was recorded
 }
 
 std::string_view CommandBuffer::place_of(size_t command) const {

@@ -138,9 +138,19 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
   // One readable line for each command.
   std::string text() const;
 
-  // The place in the program that recorded a command, for reports; empty if it was not set. Sets the place
-  // of the last recorded command.
-  void set_place(std::string place);
+  // The place in the program of the command that is recorded while this exists. It is kept before the command
+  // is recorded, because afterwards nothing may fail.
+  class RecordingPlace {
+   public:
+    RecordingPlace(CommandBuffer& commands, std::string place);
+    RecordingPlace(const RecordingPlace&) = delete;
+    RecordingPlace& operator=(const RecordingPlace&) = delete;
+    ~RecordingPlace();
+
+   private:
+    CommandBuffer& commands_;
+  };
+  // The place in the program that recorded a command, for reports; empty if it was not set.
   std::string_view place_of(size_t command) const;
   CommandPlace place_at(const void* command) const noexcept override;
 
