@@ -1,6 +1,6 @@
 // interpret_sampled() counts branches and reads the stop word only sometimes. It must not go on for long once
 // its work must stop.
-#include <array>
+#include <algorithm>
 
 #include "machine_testing.h"
 #include "vm/object/buffer.h"
@@ -104,7 +104,8 @@ Status pause_work(NativeCall&) { return {}; }
 
 class SampledStop : public testing::TestWithParam<bool> {
  protected:
-  // The turns of a call that fails because it must stop; with a sample each so many branches.
+  // The turns of two calls by one invocation that fail because they must stop, of the longer one; with a
+  // sample each so many branches. The second call begins where the first one was stopped, at a sample.
   int32_t turns_of(const std::string& name, uint32_t branches, bool is_stopped_before = false) {
     const bool interrupts = GetParam();
     Machine machine;
@@ -118,19 +119,24 @@ class SampledStop : public testing::TestWithParam<bool> {
       stopping.invocation = &invocation;
     else
       invocation.set_stop(stopping.scope.stop_word());
-    if (is_stopped_before) {
-      invocation.arm();
-      stopping.stop();
+    int32_t most = 0;
+    for (int calls = 0; calls < 2; ++calls) {
+      if (is_stopped_before) {
+        invocation.arm();
+        stopping.stop();
+      }
+      const auto counted = *Buffer::allocate(4, 16, 1000);
+      const auto filled = *Buffer::allocate(8, 16, 1000);
+      Values none;
+      const Result<> done = invocation.call(
+          *machine.find(name), Values{Variant::ref(counted), Variant::ref(filled), i32(kTurns)}, none);
+      EXPECT_FAILS(CANCELLED, interrupts ? "cancelled" : "work on a device was stopped", done)
+          << name << " after " << calls << " calls";
+      int32_t turns = 0;
+      std::memcpy(&turns, counted->data(), sizeof turns);
+      most = std::max(most, turns);
     }
-    const auto counted = *Buffer::allocate(4, 16, 1000);
-    const auto filled = *Buffer::allocate(8, 16, 1000);
-    Values none;
-    const Result<> done = invocation.call(
-        *machine.find(name), Values{Variant::ref(counted), Variant::ref(filled), i32(kTurns)}, none);
-    EXPECT_FAILS(CANCELLED, interrupts ? "cancelled" : "work on a device was stopped", done) << name;
-    int32_t turns = 0;
-    std::memcpy(&turns, counted->data(), sizeof turns);
-    return turns;
+    return most;
   }
 };
 

@@ -297,10 +297,10 @@ CallOutcome run_traced(Stack& stack) {
   return outcome;
 }
 
-// If the call must stop, its first branch is a sample.
+// If the call must stop, its first branch is a sample. A call that was stopped at a sample has left 0.
 void begin_sampling(Stack& stack) {
   const uint32_t most = must_stop(stack) ? 1 : sampling_of(*stack.top).branches;
-  stack.branches_until_sample = std::min(stack.branches_until_sample, most);
+  stack.branches_until_sample = std::clamp(stack.branches_until_sample, uint32_t{1}, most);
 }
 
 }  // namespace
