@@ -74,6 +74,48 @@ TEST_F(Limits, TheTimeOfWorkThatWaits) {
   EXPECT_EQ(ended.code, HALYARD_OK) << ended.message;
 }
 
+// While the server has no room for more messages it does not read, which is not the client's silence, and it
+// says that it lives.
+TEST_F(Limits, SilenceWhileTheServerDoesNotRead) {
+  ServerOptions options;
+  options.limits.work_time = std::chrono::seconds(4);
+  options.limits.silence = std::chrono::seconds(1);
+  options.limits.backlog = 64 << 10;
+  ServerOfTest server(options);
+  remote::Failure last = {HALYARD_UNKNOWN, ""};
+  for (int i = 0; i < 5 && last.code != HALYARD_OK; ++i) {  // a client that is paused is silent
+    RawClient client(server, "local-sync");
+    constexpr uint64_t kSize = 16 << 20;
+    client.create_memory(1, kSize);
+    // The work runs on the thread that handles messages, and ends with its time.
+    client.send([&](remote::Message& message) {
+      flatbuffers::FlatBufferBuilder& builder = message.builder();
+      const wire::Range target(1, 0, 0, 0, kSize);
+      const auto fill = wire::CreateFill(builder, &target, 7, 1).Union();
+      const auto command = wire::CreateRecordedCommand(builder, wire::Command::Fill, fill);
+      const auto commands = builder.CreateVector(std::vector(100000, command));
+      return wire::CreateListCreate(builder, 2, false, UINT64_MAX, 0, commands);
+    });
+    client.send([](remote::Message& message) {
+      return wire::CreateSubmit(message.builder(), 9, UINT64_MAX, 0, 0, wire::Operation::Execute,
+                                wire::CreateExecute(message.builder(), 2).Union());
+    });
+    std::thread sender([&] {
+      const std::vector<uint8_t> bytes(64 << 10);
+      for (int message = 0; message < 40; ++message)
+        client.send([](remote::Message& it) { return wire::CreateMemoryWrite(it.builder(), 1, 0); }, bytes);
+      client.submit_barrier(10, {}, {});
+    });
+    size_t pongs = 0;
+    last = client.completion(10, &pongs);
+    sender.join();
+    if (last.code == HALYARD_OK) {
+      EXPECT_GT(pongs, 0u);
+    }
+  }
+  EXPECT_EQ(last.code, HALYARD_OK) << last.message;
+}
+
 TEST_F(Limits, MemoryThatWorkUsesLivesUntilItHasEnded) {
   ServerOfTest server;
   RawClient client(server);

@@ -120,7 +120,8 @@ void Session::tick() {
 void Session::look_around() {
   const Limits& limits = shared_.limits;
   const Clock::time_point now = Clock::now();
-  (void)charge_unsent();  // the client may have received some
+  (void)charge_unsent();                   // the client may have received some
+  if (stream_->is_paused()) send_pong(0);  // it cannot ask for signs of life
   bool is_greeted = false;
   {
     const std::lock_guard lock(mutex_);
@@ -222,11 +223,15 @@ bool Session::received(remote::Frame& frame) {
   return has_room && backlog_bytes_ <= shared_.limits.backlog;
 }
 
+void Session::send_pong(uint64_t request) {
+  send([&](remote::Message& message) {
+    return wire::CreatePong(message.builder(), request, request != 0 ? Tracer::now() : 0);
+  });
+}
+
 bool Session::handle_at_once(const wire::ToServer& message) {
   if (const wire::Ping* const ping = message.body_as_Ping()) {
-    send([&](remote::Message& pong) {
-      return wire::CreatePong(pong.builder(), ping->request(), ping->request() != 0 ? Tracer::now() : 0);
-    });
+    send_pong(ping->request());
     return true;
   }
   const wire::Stop* const stop = message.body_as_Stop();

@@ -187,6 +187,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   template <typename Build>
   void send(Build build, remote::Bytes data = {}, const std::shared_ptr<void>& keep = nullptr);
   void done(uint64_t request, const Status& status);
+  void send_pong(uint64_t request);
   // Charges bytes that wait to the client. False: it has no memory left for them.
   bool charge_unsent();
   // Waits until the client has received most of what was sent, but not while messages are handled on the
