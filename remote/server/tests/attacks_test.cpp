@@ -777,6 +777,12 @@ TEST(Attacks, MessagesBeforeTheGreeting) {
     client.create_memory(1, 64);
     expect_refused(client, HALYARD_UNAUTHENTICATED, "greeting");
   }
+  {
+    RawClient client(server, nullptr);
+    client.send([](remote::Message& message) { return wire::CreatePing(message.builder(), 1); });
+    const wire::ToClient* const answer = client.receive();
+    ASSERT_TRUE(answer && answer->body_as_Refused());
+  }
   RawClient client(server);
   client.send([](remote::Message& message) { return wire::CreateHello(message.builder(), 1, 1); });
   expect_refused(client, HALYARD_INVALID_ARGUMENT, "one greeting");

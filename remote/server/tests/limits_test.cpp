@@ -1,5 +1,7 @@
 // What ends work and gives memory back: stops, the last release, the end of a client; limits over several
 // connections of one client.
+#include <deque>
+
 #include "raw_client.h"
 
 namespace halyard::device_server {
@@ -27,6 +29,24 @@ class Limits : public testing::Test {
       const auto waits = builder.CreateVectorOfStructs(&wait, 1);
       const auto fill = wire::CreateFill(builder, &target, 7, 1).Union();
       return wire::CreateSubmit(builder, id, UINT64_MAX, waits, 0, wire::Operation::Fill, fill);
+    });
+  }
+  // Work that keeps the thread busy that handles the client's messages, until its time is over. The device is
+  // local-sync.
+  void submit_long_work(RawClient& client, uint64_t id) {
+    constexpr uint64_t kSize = 16 << 20;
+    client.create_memory(1, kSize);
+    client.send([&](remote::Message& message) {
+      flatbuffers::FlatBufferBuilder& builder = message.builder();
+      const wire::Range target(1, 0, 0, 0, kSize);
+      const auto fill = wire::CreateFill(builder, &target, 7, 1).Union();
+      const auto command = wire::CreateRecordedCommand(builder, wire::Command::Fill, fill);
+      const auto commands = builder.CreateVector(std::vector(100000, command));
+      return wire::CreateListCreate(builder, 2, false, UINT64_MAX, 0, commands);
+    });
+    client.send([&](remote::Message& message) {
+      return wire::CreateSubmit(message.builder(), id, UINT64_MAX, 0, 0, wire::Operation::Execute,
+                                wire::CreateExecute(message.builder(), 2).Union());
     });
   }
   // Whether the server could allocate.
@@ -85,21 +105,7 @@ TEST_F(Limits, SilenceWhileTheServerDoesNotRead) {
   remote::Failure last = {HALYARD_UNKNOWN, ""};
   for (int i = 0; i < 5 && last.code != HALYARD_OK; ++i) {  // a client that is paused is silent
     RawClient client(server, "local-sync");
-    constexpr uint64_t kSize = 16 << 20;
-    client.create_memory(1, kSize);
-    // The work runs on the thread that handles messages, and ends with its time.
-    client.send([&](remote::Message& message) {
-      flatbuffers::FlatBufferBuilder& builder = message.builder();
-      const wire::Range target(1, 0, 0, 0, kSize);
-      const auto fill = wire::CreateFill(builder, &target, 7, 1).Union();
-      const auto command = wire::CreateRecordedCommand(builder, wire::Command::Fill, fill);
-      const auto commands = builder.CreateVector(std::vector(100000, command));
-      return wire::CreateListCreate(builder, 2, false, UINT64_MAX, 0, commands);
-    });
-    client.send([](remote::Message& message) {
-      return wire::CreateSubmit(message.builder(), 9, UINT64_MAX, 0, 0, wire::Operation::Execute,
-                                wire::CreateExecute(message.builder(), 2).Union());
-    });
+    submit_long_work(client, 9);
     std::thread sender([&] {
       const std::vector<uint8_t> bytes(64 << 10);
       for (int message = 0; message < 40; ++message)
@@ -114,6 +120,53 @@ TEST_F(Limits, SilenceWhileTheServerDoesNotRead) {
     }
   }
   EXPECT_EQ(last.code, HALYARD_OK) << last.message;
+}
+
+// More connections of clients that do not say who they are than there may be: the oldest one ends.
+TEST_F(Limits, Strangers) {
+  ServerOptions options;
+  options.limits.strangers = 4;
+  options.limits.greeting = std::chrono::minutes(10);
+  ServerOfTest server(options);
+  RawClient known(server);
+  std::deque<RawClient> strangers;
+  for (int i = 0; i < 12; ++i) strangers.emplace_back(server, nullptr);
+  int refused = 0;
+  for (RawClient& stranger : strangers) {
+    if (refused == 8) {
+      stranger.greet("local-task");
+      continue;
+    }
+    const remote::Failure refusal = stranger.refusal();
+    EXPECT_EQ(refusal.code, HALYARD_UNAVAILABLE) << refused;
+    EXPECT_NE(refusal.message.find("did not say who it is"), std::string::npos) << refusal.message;
+    ++refused;
+  }
+  known.create_memory(1, 64);
+  known.read(1, 1, 0, 64);
+  EXPECT_TRUE(known.receive());
+}
+
+// What waits to and from such a client is little.
+TEST_F(Limits, BytesOfStrangers) {
+  if (std::getenv("HALYARD_TEST_ISOLATES")) GTEST_SKIP() << "no other client keeps its process busy";
+  remote::Message hello, ping;
+  const remote::Bytes greeting = hello.to_server(wire::CreateHello(hello.builder(), 1, 1));
+  const remote::Bytes pinged = ping.to_server(wire::CreatePing(ping.builder()));
+  bool has_ended = false;
+  for (int i = 0; i < 10 && !has_ended; ++i) {  // others are busy for a short time alone
+    ServerOptions options;
+    options.limits.work_time = std::chrono::seconds(1);
+    ServerOfTest server(options);
+    std::deque<RawClient> others;  // for each thread that greets
+    for (int other = 0; other < 3; ++other) others.emplace_back(server, "local-sync");
+    for (RawClient& other : others) submit_long_work(other, 9);
+    while (server.metric("submissions_total") < others.size()) std::this_thread::yield();
+    RawClient client(server, nullptr);
+    client.send_frame(greeting);
+    for (int message = 0; message < 100000 && !has_ended; ++message) has_ended = !client.send_frame(pinged);
+  }
+  EXPECT_TRUE(has_ended);
 }
 
 TEST_F(Limits, MemoryThatWorkUsesLivesUntilItHasEnded) {

@@ -95,7 +95,10 @@ class AsioServer final : public ServingProcess {
     stream->mark_frames(shared_.is_within_frame);
     const auto session =
         std::make_shared<Session>(shared_, receiver, std::move(stream), std::move(key), std::move(name));
-    if (refusal.ok()) return session->start();
+    if (refusal.ok()) {
+      shared_.strangers.add(session);
+      return session->start();
+    }
     shared_.counts.refused.fetch_add(1, std::memory_order_relaxed);
     shared_.log(refusal.text());
     session->refuse(refusal);

@@ -40,6 +40,25 @@ void Sessions::add(std::weak_ptr<Session> session) {
   sessions_.push_back(std::move(session));
 }
 
+void Strangers::add(const std::shared_ptr<Session>& session) {
+  std::shared_ptr<Session> oldest;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(sessions_, [](const std::weak_ptr<Session>& each) {
+      const std::shared_ptr<Session> existing = each.lock();
+      return !existing || existing->is_known() || existing->is_over();
+    });
+    if (sessions_.size() >= most_) {
+      oldest = sessions_.front().lock();
+      sessions_.pop_front();
+    }
+    sessions_.push_back(session);
+  }
+  if (oldest)
+    oldest->end(Status(Code::UNAVAILABLE,
+                       fmt::format("the server has ended the connection, because {}", kWhyStrangersEnd)));
+}
+
 std::vector<std::shared_ptr<Session>> Sessions::all() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<Session>> existing;
@@ -206,6 +225,10 @@ bool Session::received(remote::Frame& frame) {
   }
   if (is_over_.load(std::memory_order_relaxed)) return true;
   const wire::ToServer* const message = remote::verified_to_server(frame.message());
+  if (!std::exchange(has_greeted_, true) && !(message && message->body_as_Hello())) {
+    handle_or_end(message, frame);
+    return true;
+  }
   if (message && handle_at_once(*message)) return true;
   if (batching != this) batch_begin = Clock::now();
   batching = this;
@@ -220,7 +243,7 @@ bool Session::received(remote::Frame& frame) {
     boost::asio::post(shared_.io, [self = shared_from_this()] { self->handle_backlog(); });
   // Without memory the client waits until these messages have been handled.
   const bool has_room = backlog_charge_.grow_to(backlog_bytes_, "messages that wait").has_value();
-  return has_room && backlog_bytes_ <= shared_.limits.backlog;
+  return has_room && backlog_bytes_ <= (is_known() ? shared_.limits.backlog : shared_.limits.of_stranger);
 }
 
 void Session::send_pong(uint64_t request) {
@@ -448,6 +471,7 @@ Result<> Session::greet(const wire::Hello& hello) {
     const std::lock_guard lock(unsent_mutex_);
     unsent_charge_ = Charge(client_->memory);
   }
+  is_known_.store(true);
   // Not a broken protocol, but nothing can be done without a device.
   // The spans of a device that others use would show this client their work.
   if (*version >= remote::kVersionWithTraces && hello.trace() && !client_->is_traced.exchange(true))

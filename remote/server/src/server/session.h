@@ -57,6 +57,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   void start();
   // Instead of start(): tells the client why it is not served. Reads nothing of what it has sent.
   void refuse(const Status& why);
+  // Whether it has said who its client is. Any thread.
+  bool is_known() const { return is_known_.load(); }
+  bool is_over() const { return is_over_.load(); }
   // Ends the connection. Messages that have come and were not handled are dropped. Any thread.
   void end(const Status& why);
   // Asks the work of the client to stop. Any thread.
@@ -205,7 +208,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   ReceivingThread& receiver_;
   const std::shared_ptr<remote::Stream> stream_;
   const Clock::time_point begin_ = Clock::now();
-  std::atomic<bool> is_over_ = false;  // nothing is sent or handled any more
+  std::atomic<bool> is_over_ = false;   // nothing is sent or handled any more
+  std::atomic<bool> is_known_ = false;  // client_ is set
 
   std::mutex
       mutex_;  // guards the members below; name_ and client_ change only on the thread that handles messages
@@ -241,6 +245,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::mutex contents_mutex_;
 
   // Of the thread that receives:
+  bool has_greeted_ = false;                                 // the first message has come
   Ref<hal::Allocation> placed_;                              // mapped, for bytes that are being received
   std::vector<std::pair<uint64_t, Ref<hal::Fence>>> begun_;  // submissions of the messages that came together
 
@@ -266,7 +271,8 @@ void Session::send(Build build, remote::Bytes data, const std::shared_ptr<void>&
   stream_->send(bytes, data, batching == this ? remote::Stream::Urgency::later : remote::Stream::Urgency::now,
                 keep);
   const bool is_charged = charge_unsent();
-  if (is_charged && stream_->queued() <= shared_.limits.unsent) return;
+  if (is_charged && stream_->queued() <= (is_known() ? shared_.limits.unsent : shared_.limits.of_stranger))
+    return;
   is_over_.store(true, std::memory_order_relaxed);
   stream_->end({HALYARD_RESOURCE_EXHAUSTED,
                 is_charged ? "the client does not receive what it has asked for"
