@@ -23,6 +23,19 @@ TEST(Attacks, MessagesBeforeTheGreeting) {
   expect_refused(client, HALYARD_INVALID_ARGUMENT, "one greeting");
 }
 
+TEST(Attacks, LargeMessagesBeforeTheGreeting) {
+  ServerOfTest server;
+  for (const auto& header : {std::pair{uint32_t{1} << 20, 0u}, {16u, uint32_t{1} << 20}}) {
+    RawClient client(server, nullptr);
+    client.send_bytes(&header, sizeof header);
+    EXPECT_EQ(client.receive(), nullptr);  // without any answer, before the bytes have come
+    RawClient known(server);
+    known.send_bytes(&header, sizeof header);
+    known.send_bytes(std::vector<uint8_t>(header.first + header.second).data(), header.first + header.second);
+    expect_refused(known, HALYARD_INVALID_ARGUMENT, "other bytes");
+  }
+}
+
 TEST(Attacks, VersionsThatTheServerDoesNotSpeak) {
   ServerOfTest server;
   for (const auto& range : {std::pair{remote::kNewestVersion + 1, 9u}, {0u, 0u}, {5u, 1u}}) {

@@ -299,12 +299,14 @@ Result<bool> Stream::receive() {
 
 Result<> Stream::begin_message() {
   const uint32_t message = header_[0], data = header_[1];
-  if (message == 0 || message > kMaxMessage || data > kMaxData)
+  const size_t largest = largest_.load(std::memory_order_relaxed);
+  const size_t most_message = std::min(largest, kMaxMessage), most_data = std::min(largest, kMaxData);
+  if (message == 0 || message > most_message || data > most_data)
     return fail(HALYARD_INVALID_ARGUMENT,
                 "the other side sent a frame with a message of {} bytes and {} bytes of data; expected 1 to "
                 "{} and at most {}: "
                 "it does not speak this protocol",
-                message, data, kMaxMessage, kMaxData);
+                message, data, most_message, most_data);
   frame_ = {};
   frame_.message_size = message;
   frame_.data_size = data;

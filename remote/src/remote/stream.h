@@ -82,6 +82,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Result<> shake_hands(std::chrono::steady_clock::time_point deadline);
   // Before start(): a flag that is 1 while the other side may have got a part of a frame. May be null.
   void mark_frames(std::atomic<uint32_t>* is_within_frame) { is_within_frame_ = is_within_frame; }
+  // Any time: a larger message, or data of one, ends the connection. The other limits hold as well.
+  void set_largest(uint32_t bytes) { largest_.store(bytes, std::memory_order_relaxed); }
   // Begins to receive. The receiver lives as long as the stream receives.
   void start(std::shared_ptr<Receiver> receiver);
   // After the last thread has left the io_context: drops the receiver, which may own this stream, and does
@@ -217,6 +219,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<bool> is_paused_ = false;   // nothing is received until resume()
   std::atomic<bool> has_loss_ = false;    // a thread that waits has found one: no other one begins to wait
   std::atomic<bool> is_patient_ = false;
+  std::atomic<uint32_t> largest_ = kMaxMessage;  // bytes
   std::atomic<int64_t> last_received_;
 };
 

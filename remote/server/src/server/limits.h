@@ -21,7 +21,8 @@ struct Limits {
   std::chrono::microseconds busy_poll{50};      // before a thread that receives sleeps; 0: never
   size_t backlog = 16 << 20;                    // bytes that were received and not handled yet
   size_t unsent = 256 << 20;                    // bytes that the client has not received
-  size_t of_stranger = 64 << 10;                // the same two of a client that has not said who it is
+  // The same two, and a message, of a client that has not said who it is.
+  size_t of_stranger = 64 << 10;
 };
 
 }  // namespace halyard::device_server

@@ -94,6 +94,7 @@ Session::~Session() {
 
 void Session::start() {
   shared_.sessions.add(weak_from_this());
+  stream_->set_largest(static_cast<uint32_t>(shared_.limits.of_stranger));
   stream_->start(shared_from_this());
   tick();
 }
@@ -472,6 +473,7 @@ Result<> Session::greet(const wire::Hello& hello) {
     unsent_charge_ = Charge(client_->memory);
   }
   is_known_.store(true);
+  stream_->set_largest(remote::kMaxMessage);
   // Not a broken protocol, but nothing can be done without a device.
   // The spans of a device that others use would show this client their work.
   if (*version >= remote::kVersionWithTraces && hello.trace() && !client_->is_traced.exchange(true))
