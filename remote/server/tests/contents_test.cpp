@@ -1,4 +1,6 @@
 // Contents of watched memory: their order, and clients that do not receive them.
+#include <sys/time.h>
+
 #include <algorithm>
 
 #include "attacks.h"
@@ -40,6 +42,34 @@ TEST(Attacks, ContentsThatNobodyReceives) {
   client.send([](remote::Message& message) { return wire::CreatePing(message.builder(), 5); });
   EXPECT_EQ(client.completion(5).code, HALYARD_OK);
   EXPECT_EQ(client.completion(19).code, HALYARD_OUT_OF_RANGE);
+}
+
+// Nor is it held up by those that it has asked for: it may have to send before it receives.
+TEST(Attacks, AnswersWithContentsThatNobodyReceives) {
+  ServerOptions options;
+  options.limits.backlog = 1 << 20;
+  ServerOfTest server(options);
+  RawClient client(server);
+  const timeval patience = {10, 0};
+  ::setsockopt(client.socket(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  constexpr uint64_t kSize = 64 << 20;
+  client.create_memory(1, kSize);
+  client.create_memory(2, 1 << 20);
+  client.send([](remote::Message& message) {
+    return wire::CreateMemoryRead(message.builder(), 5, 1, 0, kSize, 0, true);
+  });
+  const std::vector<uint8_t> bytes(1 << 20, 7);
+  for (int i = 0; i < 16; ++i)
+    ASSERT_TRUE(client.send(
+        [](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), 2, 0); }, bytes));
+  uint64_t received = 0;
+  for (;;) {
+    const wire::ToClient* const message = client.receive();
+    ASSERT_TRUE(message);
+    if (message->body_as_Contents()) received += client.data().size();
+    if (message->body_as_Done()) break;
+  }
+  EXPECT_EQ(received, kSize);
 }
 
 // What is known of work includes what the work has read.

@@ -348,10 +348,8 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
       return is_mapped(asked.id()) && (is_next || !clears_much(asked.id()));
     }
     case wire::ToServerBody::MemoryRead: {
-      // Without credit all bytes are sent, so the client is awaited.
-      const wire::MemoryRead& asked = *message.body_as_MemoryRead();
-      return is_mapped(asked.id()) && !clears_much(asked.id()) &&
-             (asked.credit() > 0 || asked.length() <= remote::kPiece);
+      const uint64_t memory = message.body_as_MemoryRead()->id();
+      return is_mapped(memory) && !clears_much(memory);
     }
     case wire::ToServerBody::Credit: {
       const auto found = readings_.find(message.body_as_Credit()->request());

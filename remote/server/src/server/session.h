@@ -149,6 +149,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
         for (const uint64_t number : *recorded) visit(number);
     }
   };
+  Result<> check_room_for_work() const;  // under mutex_
   Clock::time_point deadline_of_work() const;
   void stop_late_work(Clock::time_point now);
   Result<hal::Timepoints> timepoints_of(const flatbuffers::Vector<const wire::Point*>* points,
@@ -170,13 +171,15 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
     uint64_t length = UINT64_MAX;
   };
   bool send_contents(const std::vector<Changed>& changes);
-  // What the client is told of work that has ended.
+  // What the client is told of work that has ended or, with a request, as the answer to a read.
   struct News {
     uint64_t submission = 0;
     Status status;
     std::vector<Changed> contents;  // before its completion
     bool is_long = false;           // waits for copies by the device, or for the client
+    uint64_t request = 0;
   };
+  void add_news(News news, std::unique_lock<std::mutex> lock);
   // Under mutex_:
   void add_contents(const Work& work, News& news);
   void add_contents_of_reached_work(News& news);
@@ -232,7 +235,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::pmr::unordered_map<uint64_t, Work> in_flight_{&work_nodes_};
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
   std::deque<News> news_;                 // in the order in which the client is told
-  std::unordered_set<uint64_t> changed_;  // memories whose contents are among the news
+  std::unordered_set<uint64_t> changed_;  // memories whose whole contents are among the news
   bool is_telling_ = false;               // a thread does, or a handler of the pool will
   uint64_t loading_ = 0;                  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;
