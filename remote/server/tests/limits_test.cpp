@@ -1,8 +1,11 @@
 // What ends work and gives memory back: stops, the last release, the end of a client; limits over several
 // connections of one client.
+#include <boost/asio/post.hpp>
 #include <deque>
+#include <new>
 
 #include "raw_client.h"
+#include "server/shared.h"
 
 namespace halyard::device_server {
 namespace {
@@ -120,6 +123,22 @@ TEST_F(Limits, SilenceWhileTheServerDoesNotRead) {
     }
   }
   EXPECT_EQ(last.code, HALYARD_OK) << last.message;
+}
+
+// As one that finds no memory.
+TEST_F(Limits, HandlersThatThrowEndNoOtherOne) {
+  ReceivingThread thread(std::chrono::microseconds(0));
+  std::vector<std::string> lines;
+  bool has_run = false;
+  boost::asio::post(thread.io, [] { throw std::bad_alloc(); });
+  boost::asio::post(thread.io, [&] {
+    has_run = true;
+    thread.io.stop();
+  });
+  thread.run([&](std::string_view line) { lines.emplace_back(line); });
+  EXPECT_TRUE(has_run);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("bad_alloc"), std::string::npos) << lines[0];
 }
 
 // More connections of clients that do not say who they are than there may be: the oldest one ends.

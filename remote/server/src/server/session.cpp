@@ -270,8 +270,9 @@ bool Session::handle_at_once(const wire::ToServer& message) {
 
 // This thread runs short work of the client itself, because waking another one takes longer.
 void Session::received_some(bool more) {
-  finish_begun();
+  const Status finished = outcome_of([&] { return finish_begun(), Result<>(); });
   batching = nullptr;
+  if (!finished.ok()) stream_->end(to_wire(finished));
   // Answers leave together with those to messages that are here already, unless that would take long.
   if (!more || Clock::now() - batch_begin > kLongBatch) stream_->flush();
   // The pool may have handled the backlog before the stream was paused for it.

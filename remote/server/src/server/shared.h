@@ -95,8 +95,8 @@ class Sessions {
 // A thread that receives messages, and handles short ones.
 struct ReceivingThread {
   explicit ReceivingThread(std::chrono::microseconds busy_poll) : polling(busy_poll) {}
-  // Until the io_context is stopped.
-  void run();
+  // Until the io_context is stopped. A handler that throws ends nothing but itself; `log` gets a line.
+  void run(const std::function<void(std::string_view)>& log);
 
   boost::asio::io_context io{1};
   remote::BusyPolling polling;  // of this thread
