@@ -282,7 +282,7 @@ void Supervisor::await_hangups() {
     for (int i = 0; i < count; ++i) {
       const auto found = std::ranges::find(workers_, static_cast<pid_t>(events[i].data.fd), &Worker::process);
       if (found == workers_.end()) continue;
-      const WorkerRef worker = *found;
+      const WorkerRef& worker = *found;
       worker->patience.expires_after(kToEnd);
       worker->patience.async_wait([this, worker](boost::system::error_code over) {
         if (!over) kill(worker, "its driver did not let it end after the client had gone");
