@@ -191,7 +191,8 @@ kit::Result<> Memory::write_now(uint64_t offset, Bytes source) {
 
 void Memory::unmap() {
   const std::lock_guard lock(mutex_);
-  if (mappings_ == 0 || --mappings_ > 0) return;
+  if (mappings_ == 0) return;
+  if (--mappings_ > 0) return;
   if (shared_) return mapped_->send_changes();
   mapped_->close_all();
   close_bytes();

@@ -82,6 +82,7 @@ Result<T> check(expected<T, Error> result) {
 namespace halyard::tools {
 template <typename Outcome>
 auto unwrap(Outcome&& result) -> typename std::remove_cvref_t<Outcome>::value_type {
-  if constexpr (!std::is_void_v<typename std::remove_cvref_t<Outcome>::value_type>) return *std::move(result);
+  if constexpr (!std::is_void_v<typename std::remove_cvref_t<Outcome>::value_type>)
+    return *std::forward<Outcome>(result);
 }
 }  // namespace halyard::tools

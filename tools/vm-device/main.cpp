@@ -180,8 +180,8 @@ Result<std::string> listen(Server& server, const Address& address, bool is_insec
                 "a network that you "
                 "trust",
                 address.text, flag::insecure);
-  const std::string text = fmt::format("{}{}", is_tls ? "tls://" : "tcp://",
-                                       remote::HostPort{at.tcp.host, remote::port_of(socket.get())}.text());
+  std::string text = fmt::format("{}{}", is_tls ? "tls://" : "tcp://",
+                                 remote::HostPort{at.tcp.host, remote::port_of(socket.get())}.text());
   server.listen(std::move(socket), is_tls ? tls : nullptr);
   return text;
 }
