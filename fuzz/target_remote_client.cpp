@@ -75,7 +75,7 @@ class Steps {
   void is_over() { end(is_over_); }
 
  private:
-  static constexpr std::chrono::milliseconds kLongest{100};
+  static constexpr std::chrono::milliseconds kLongest{30};
   void end(bool& what) {
     const std::lock_guard lock(mutex_);
     what = true;
