@@ -386,9 +386,20 @@ kit::Result<bool> Connection::add(std::unique_ptr<InFlight> work) {
 void Connection::wait_for_more(bool computes) {
   constexpr auto kMoment = std::chrono::milliseconds(1);
   has_unsent_work_.store(true);
-  if (!computes || is_moment_set_.exchange(true)) return;
+  if (computes) flush_after(kMoment);
+}
+
+void Connection::flush() {
+  constexpr auto kUntilItReceives = std::chrono::milliseconds(20);
+  if (!has_unsent_work_.load() || !has_unsent_work_.exchange(false) || stream_->flush_some()) return;
+  has_unsent_work_.store(true);
+  flush_after(kUntilItReceives);
+}
+
+void Connection::flush_after(Clock::duration time) {
+  if (is_moment_set_.exchange(true)) return;
   const std::lock_guard lock(mutex_);
-  moment_.expires_after(kMoment);
+  moment_.expires_after(time);
   moment_.async_wait([weak = weak_from_this()](boost::system::error_code) {
     const std::shared_ptr<Connection> self = weak.lock();
     if (!self) return;

@@ -91,10 +91,7 @@ class Connection final : public Receiver,
   // The server forgets the memory, with the next message.
   void destroy_memory(uint64_t number);
   // Sends work that waits to be sent with more, as far as the server receives it now.
-  void flush() override {
-    if (has_unsent_work_.load() && has_unsent_work_.exchange(false) && !stream_->flush_some())
-      has_unsent_work_.store(true);
-  }
+  void flush() override;
   // Sends what waits, and receives on this thread until `is_over` returns true, for a short time. False:
   // another thread receives.
   template <typename IsOver>
@@ -183,6 +180,7 @@ class Connection final : public Receiver,
   void take_spans(const wire::Spans& spans);
   kit::Result<bool> add(std::unique_ptr<InFlight> work);  // whether none that computes is in flight
   void wait_for_more(bool computes);
+  void flush_after(Clock::duration time);
   void send_created();
   void send_destroyed(Stream::Urgency urgency) {
     if (has_destroyed_.load(std::memory_order_acquire)) send_destroyed_now(urgency);
