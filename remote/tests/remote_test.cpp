@@ -1,6 +1,8 @@
 // Addresses, versions, and frames between two streams.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <thread>
@@ -10,6 +12,7 @@
 #include "remote/digest.h"
 #include "remote/message.h"
 #include "remote/stream.h"
+#include "tls_sides.h"
 
 namespace halyard::remote {
 namespace {
@@ -439,19 +442,32 @@ TEST(Stream, ASenderDoesNotWaitForEver) {
   for (int i = 0; i < 20; ++i) sender.send(bytes_of("message"), data);
 }
 
+class Waiting : public testing::TestWithParam<bool> {};
+
 // A thread that receives is never held up by one that waits for the other side to receive.
-TEST(Stream, ReceivingAndSmallFramesGoPastASenderThatWaits) {
+TEST_P(Waiting, ReceivingAndSmallFramesGoPastASender) {
   boost::asio::io_context io;
   const auto work = make_work_guard(io);
   std::thread thread([&] { io.run(); });
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-  const auto make = [&](int end, Stream::Full full) {
-    return std::make_shared<Stream>(io, Descriptor(end), nullptr, full, std::chrono::seconds(120));
+  std::unique_ptr<Tls> tls, other_tls;
+  if (GetParam()) {
+    const TlsSides sides = make_tls_sides(testing::TempDir() + "/waiting-" + std::to_string(::getpid()));
+    tls = std::make_unique<Tls>(sides.client, "build-box");
+    other_tls = std::make_unique<Tls>(sides.server, "");
+  }
+  const auto make = [&](int end, std::unique_ptr<Tls> layer, Stream::Full full) {
+    ::fcntl(end, F_SETFL, O_NONBLOCK);
+    return std::make_shared<Stream>(io, Descriptor(end), std::move(layer), full, std::chrono::seconds(120));
   };
-  const auto stream = make(ends[0], Stream::Full::block), other = make(ends[1], Stream::Full::queue);
+  const auto stream = make(ends[0], std::move(tls), Stream::Full::block);
+  const auto other = make(ends[1], std::move(other_tls), Stream::Full::queue);
   const auto kept = std::make_shared<Kept>(), other_kept = std::make_shared<Kept>();
-  kept->pauses = other_kept->pauses = false;
+  kept->pauses = false;
+  other_kept->pauses = true;  // after the third frame
+  other->start(other_kept);
+  ASSERT_TRUE(stream->shake_hands(std::chrono::steady_clock::now() + std::chrono::seconds(120)));
   stream->start(kept);
   std::atomic<bool> has_sent = false;
   std::thread sender([&] {
@@ -459,7 +475,7 @@ TEST(Stream, ReceivingAndSmallFramesGoPastASenderThatWaits) {
     for (int i = 0; i < 20; ++i) stream->send(bytes_of("large"), data);
     has_sent = true;
   });
-  while (!stream->has_unsent()) std::this_thread::yield();
+  while (!other->is_paused() || !stream->has_unsent()) std::this_thread::yield();
   std::thread second([&] { stream->send(bytes_of("second"), std::vector<uint8_t>(kMaxData, 8)); });
   for (int i = 0; i < 100; ++i) {
     other->send(bytes_of("answer"));
@@ -469,7 +485,8 @@ TEST(Stream, ReceivingAndSmallFramesGoPastASenderThatWaits) {
   EXPECT_TRUE(kept->wait_for([&] { return kept->frames.size() == 100; }));
   EXPECT_FALSE(has_sent);
   // All frames arrive whole.
-  other->start(other_kept);
+  other_kept->pauses = false;
+  other->resume();
   sender.join();
   second.join();
   stream->flush();
@@ -489,6 +506,8 @@ TEST(Stream, ReceivingAndSmallFramesGoPastASenderThatWaits) {
   io.stop();
   thread.join();
 }
+
+INSTANTIATE_TEST_SUITE_P(Tls, Waiting, testing::Bool());
 
 // A sender waits beyond its patience only if it has a reason, and the other side lives.
 TEST(Stream, APatientSenderWaitsWhileTheOtherSideSpeaks) {
