@@ -17,7 +17,6 @@ namespace {
 using namespace halyard;
 using remote::Tls;
 using remote::TlsContext;
-using remote::TlsSide;
 
 // The certificates of both sides, made when the target starts.
 struct Sides {
