@@ -1,7 +1,8 @@
 // Writes the seed corpora: `seeds FOLDER` fills FOLDER/archive, verifier, run, jit, assembler,
-// disassembler, analysis and translate from generated programs, the examples, and the instruction table; FOLDER/elf from small
-// libraries, FOLDER/capture and FOLDER/parameters from files of every kind, FOLDER/serve from
-// requests, FOLDER/grpc from their messages, FOLDER/http from streams of them.
+// disassembler, analysis and translate from generated programs, the examples, and the instruction table;
+// FOLDER/elf from small libraries, FOLDER/capture and FOLDER/parameters from files of every kind,
+// FOLDER/serve from requests, FOLDER/grpc from their messages, FOLDER/http from streams of them,
+// FOLDER/remote_client and FOLDER/remote_server from frames of the other side.
 #include "seeds.h"
 
 #include <filesystem>
@@ -116,6 +117,8 @@ void run(const fs::path& folder) {
   fuzz::write_requests(folder / "serve");
   fuzz::write_messages(folder / "grpc");
   fuzz::write_streams(folder / "http");
+  fuzz::write_server_frames(folder / "remote_client");
+  fuzz::write_client_frames(folder / "remote_server");
   fuzz::write_parameter_files(folder / "parameters");
   const std::string words = dictionary();
   fuzz::write_seed(folder / "assembler.dict", words.data(), words.size());

@@ -18,5 +18,7 @@ void write_inputs(const std::filesystem::path& folder);
 void write_requests(const std::filesystem::path& folder);
 void write_messages(const std::filesystem::path& folder);
 void write_streams(const std::filesystem::path& folder);
+void write_server_frames(const std::filesystem::path& folder);
+void write_client_frames(const std::filesystem::path& folder);
 
 }  // namespace halyard::fuzz

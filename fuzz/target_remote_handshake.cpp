@@ -1,13 +1,8 @@
 // The TLS handshake of remote devices. The input either is what one side receives, or damages a handshake of
 // two right sides: which flight, where, and how. A side that has ended its handshake knows the other side's
 // certificate, and opens nothing but what that side has sealed.
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-#include <openssl/x509v3.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,77 +10,23 @@
 
 #include "fuzzing.h"
 #include "remote/tls.h"
+#include "tls_sides.h"
 
 namespace {
 
 using namespace halyard;
 using remote::Tls;
 using remote::TlsContext;
-using remote::TlsSide;
-
-void write_pem(const std::string& path, auto write) {
-  FILE* const file = std::fopen(path.c_str(), "w");
-  if (!file || write(file) != 1 || std::fclose(file) != 0) fuzz::finding("cannot write " + path);
-}
-
-struct Identity {
-  EVP_PKEY* key = EVP_EC_gen("P-256");
-  X509* certificate = X509_new();
-  Identity() = default;
-  Identity(Identity&& other) noexcept
-      : key(std::exchange(other.key, nullptr)), certificate(std::exchange(other.certificate, nullptr)) {}
-  ~Identity() {
-    EVP_PKEY_free(key);
-    X509_free(certificate);
-  }
-};
-
-// Signed by `authority`, or by itself.
-Identity make_identity(const char* name, const Identity* authority, bool is_authority) {
-  Identity made;
-  X509* const it = made.certificate;
-  X509_set_version(it, 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(it), 1);
-  X509_gmtime_adj(X509_getm_notBefore(it), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(it), 365L * 86400);
-  X509_set_pubkey(it, made.key);
-  X509_NAME_add_entry_by_txt(X509_get_subject_name(it), "CN", MBSTRING_ASC,
-                             reinterpret_cast<const unsigned char*>(name), -1, -1, 0);
-  X509_set_issuer_name(it, X509_get_subject_name(authority ? authority->certificate : it));
-  const auto extend = [&](int kind, const char* value) {
-    X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, nullptr, kind, value);
-    X509_add_ext(it, extension, -1);
-    X509_EXTENSION_free(extension);
-  };
-  extend(NID_basic_constraints, is_authority ? "critical,CA:TRUE" : "CA:FALSE");
-  if (!is_authority) extend(NID_subject_alt_name, "DNS:build-box");
-  X509_sign(it, authority ? authority->key : made.key, EVP_sha256());
-  return made;
-}
 
 // The certificates of both sides, made when the target starts.
 struct Sides {
   std::shared_ptr<TlsContext> server, client;
   std::string server_digest, client_digest;
   Sides() {
-    const std::string folder = "/tmp/halyard-fuzz-handshake-" + std::to_string(::getpid());
-    const Identity authority = make_identity("authority", nullptr, true);
-    write_pem(folder + "-ca.pem", [&](FILE* file) { return PEM_write_X509(file, authority.certificate); });
-    for (const bool is_server : {true, false}) {
-      const Identity side = make_identity(is_server ? "build-box" : "laptop", &authority, false);
-      const std::string certificate = folder + "-cert.pem", key = folder + "-key.pem";
-      write_pem(certificate, [&](FILE* file) { return PEM_write_X509(file, side.certificate); });
-      write_pem(key, [&](FILE* file) {
-        return PEM_write_PrivateKey(file, side.key, nullptr, nullptr, 0, nullptr, nullptr);
-      });
-      auto made = TlsContext::create(is_server ? TlsSide::server : TlsSide::client,
-                                     {certificate, key, folder + "-ca.pem"});
-      if (!made) fuzz::finding(made.error().message);
-      (is_server ? server : client) = *made;
-      ::unlink(certificate.c_str());
-      ::unlink(key.c_str());
-    }
-    ::unlink((folder + "-ca.pem").c_str());
+    const remote::TlsSides made =
+        remote::make_tls_sides("/tmp/halyard-fuzz-handshake-" + std::to_string(::getpid()));
+    server = made.server;
+    client = made.client;
     const auto [whole_server, whole_client] = shake({});
     server_digest = whole_client;
     client_digest = whole_server;

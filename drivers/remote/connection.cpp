@@ -224,7 +224,7 @@ void Connection::destroy_memory(uint64_t number) {
 }
 
 // Objects are destroyed after the last message that uses them was sent.
-void Connection::send_destroyed_now() {
+void Connection::send_destroyed_now(Stream::Urgency urgency) {
   std::vector<uint64_t> semaphores, memories;
   {
     const std::lock_guard lock(destroyed_mutex_);
@@ -235,8 +235,7 @@ void Connection::send_destroyed_now() {
   Message message;
   const auto first = message.builder().CreateVector(semaphores),
              second = message.builder().CreateVector(memories);
-  stream_->send(message.to_server(wire::CreateDestroy(message.builder(), first, second)), {},
-                Stream::Urgency::later);
+  stream_->send(message.to_server(wire::CreateDestroy(message.builder(), first, second)), {}, urgency);
 }
 
 // Before a message that may use any of them.
@@ -269,11 +268,28 @@ void Connection::begin(Request& request) {
   request.number = new_number();
   const std::lock_guard lock(mutex_);
   requests_.emplace(request.number, &request);
-  long_requests_ += request.may_take_long;
+  if (!request.may_take_long) return;
+  ++long_requests_;
+  if (++patient_requests_ == 1) stream_->set_patient(true);
+}
+
+// While code is loaded, a server may have no room for what other threads send: it pauses, and sends signs of
+// life. The caller's stop comes behind what waits, so that has only the connection's patience left.
+void Connection::end_patience(Request& request) {
+  if (!request.may_take_long || std::exchange(request.is_stopped, true)) return;
+  if (--patient_requests_ == 0) stream_->set_patient(false);
+}
+
+// Bytes that have come for this request and those before it, of which the server answers one after the other.
+uint64_t Connection::received_until(const Request& request) const {
+  uint64_t received = 0;
+  for (const auto& [number, each] : requests_)
+    if (number <= request.number) received += each->received;
+  return received;
 }
 
 // A server that answers pings but not requests is as good as lost. It answers in order, so requests behind
-// one that may take long have time as well.
+// one that may take long, or whose bytes still come, have time as well.
 kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
   constexpr auto kBetweenStops = std::chrono::milliseconds(20);
   const auto is_over = [&] {
@@ -290,7 +306,8 @@ kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
     lock.lock();
     if (!has_helped && !request.is_done && !is_lost_) answered_.wait_for(lock, kBetweenStops);
     if (request.is_done) continue;
-    if (long_requests_ > 0 || std::exchange(received, request.received) != request.received)
+    const uint64_t received_now = received_until(request);
+    if (long_requests_ > 0 || std::exchange(received, received_now) != received_now)
       deadline = Clock::now() + place_.patience;
     if (Clock::now() > deadline) {
       lock.unlock();
@@ -304,15 +321,15 @@ kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
       continue;
     }
     if (const kit::Result<> stopped = stop.check(); !stopped) {
+      end_patience(request);
       lock.unlock();
-      send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
-        return wire::CreateStop(builder, request.number, stopped.failure().code);
-      });
+      send_stop(request.number, stopped.failure().code);
       lock.lock();
     }
   }
   requests_.erase(request.number);
   long_requests_ -= request.may_take_long;
+  end_patience(request);
   if (!request.is_done) return to_kit(loss_);
   if (request.failure.code != HALYARD_OK) return to_kit(request.failure);
   return {};
@@ -369,9 +386,20 @@ kit::Result<bool> Connection::add(std::unique_ptr<InFlight> work) {
 void Connection::wait_for_more(bool computes) {
   constexpr auto kMoment = std::chrono::milliseconds(1);
   has_unsent_work_.store(true);
-  if (!computes || is_moment_set_.exchange(true)) return;
+  if (computes) flush_after(kMoment);
+}
+
+void Connection::flush() {
+  constexpr auto kUntilItReceives = std::chrono::milliseconds(20);
+  if (!has_unsent_work_.load() || !has_unsent_work_.exchange(false) || stream_->flush_some()) return;
+  has_unsent_work_.store(true);
+  flush_after(kUntilItReceives);
+}
+
+void Connection::flush_after(Clock::duration time) {
+  if (is_moment_set_.exchange(true)) return;
   const std::lock_guard lock(mutex_);
-  moment_.expires_after(kMoment);
+  moment_.expires_after(time);
   moment_.async_wait([weak = weak_from_this()](boost::system::error_code) {
     const std::shared_ptr<Connection> self = weak.lock();
     if (!self) return;
@@ -522,13 +550,9 @@ bool Connection::received(Frame& frame) {
     case wire::ToClientBody::Data:
       take_data(*root->body_as_Data(), frame);
       break;
-    case wire::ToClientBody::Contents: {
-      const wire::Contents& contents = *root->body_as_Contents();
-      const std::lock_guard lock(mapped_mutex_);
-      if (const auto found = mapped_.find(contents.memory()); found != mapped_.end())
-        found->second->merge(contents.offset(), frame.bytes());
+    case wire::ToClientBody::Contents:
+      take_contents(*root->body_as_Contents(), frame.bytes());
       break;
-    }
     case wire::ToClientBody::Functions:
       take_functions(*root->body_as_Functions(), frame.message_size);
       break;
@@ -581,9 +605,21 @@ void Connection::take_data(const wire::Data& data, const Frame& frame) {
   });
   if (is_wrong) return broken("bytes that nobody has asked for");
   if (more > 0)
-    send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
+    send_to_server(*this, Stream::Urgency::soon, [&](auto& builder, Message&) {
       return wire::CreateCredit(builder, data.request(), more);
     });
+}
+
+void Connection::take_contents(const wire::Contents& contents, Bytes bytes) {
+  {
+    const std::lock_guard lock(mapped_mutex_);
+    if (const auto found = mapped_.find(contents.memory()); found != mapped_.end())
+      found->second->merge(contents.offset(), bytes);
+  }
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, request] : requests_)
+    if (request->merged > 0 && request->merged_memory == contents.memory())
+      request->received += std::min<uint64_t>(bytes.size(), request->merged - request->received);
 }
 
 // Functions of a message may be the same table many times: they have no more text than the message.
@@ -674,8 +710,8 @@ void Connection::tick() {
 
 void Connection::look_around() {
   look_at_stops();
-  send_destroyed();
-  stream_->flush();
+  send_destroyed(Stream::Urgency::soon);
+  stream_->flush_some();
   const Clock::time_point now = Clock::now();
   const Clock::duration silence = now - stream_->last_received();
   if (silence > place_.patience)
@@ -685,7 +721,7 @@ void Connection::look_around() {
                      place_.patience.count())});
   if (silence <= place_.patience / 4 || now - last_ping_ <= place_.patience / 4) return;
   last_ping_ = now;
-  send_to_server(*this, Stream::Urgency::now,
+  send_to_server(*this, Stream::Urgency::soon,
                  [](auto& builder, Message&) { return wire::CreatePing(builder); });
 }
 
@@ -698,11 +734,14 @@ void Connection::look_at_stops() {
       if (const kit::Result<> stop = work->stop().check(); !stop)
         stopped.emplace_back(number, stop.failure().code);
   }
-  for (const auto& [submission, reason] : stopped)
-    send_to_server(*this, Stream::Urgency::now,
-                   [&, number = submission, code = reason](auto& builder, Message&) {
-                     return wire::CreateStop(builder, number, code);
-                   });
+  for (const auto& [submission, reason] : stopped) send_stop(submission, reason);
+}
+
+// Told again later if the server does not receive now.
+void Connection::send_stop(uint64_t number, halyard_status_code_t reason) {
+  if (!stream_->flush_some()) return;
+  send_to_server(*this, Stream::Urgency::soon,
+                 [&](auto& builder, Message&) { return wire::CreateStop(builder, number, reason); });
 }
 
 }  // namespace halyard::remote

@@ -33,6 +33,7 @@ inline constexpr uint64_t kCredit = 4 << 20;  // bytes of a read under way
 struct Request {
   uint64_t number = 0;
   bool may_take_long = false;  // loading code: the caller's stop ends it, not the connection's patience
+  bool is_stopped = false;     // by its caller
   bool is_done = false;
   bool needs_blob = false;
   Failure failure = {HALYARD_OK, ""};
@@ -46,8 +47,11 @@ struct Request {
   };
   std::vector<Function> functions;
   std::vector<bool> has_blobs;
-  // Of a read: where the bytes go, and how many have come.
+  // Of a read: where the bytes go, and how many have come. The bytes of a read without a target come as the
+  // contents of a memory, and no more than `merged` of them count.
   std::span<uint8_t> target;
+  uint64_t merged_memory = 0;
+  uint64_t merged = 0;
   uint64_t received = 0;
   uint64_t uncredited = 0;  // received since the server was allowed to send more
 };
@@ -80,23 +84,24 @@ class Connection final : public Receiver,
   Failure failure_of(const kit::Status& status) const override;
 
   void send(Bytes message, Bytes data = {}, Stream::Urgency urgency = Stream::Urgency::later) {
-    send_destroyed();
+    const bool waits = urgency != Stream::Urgency::soon;
+    send_destroyed(waits ? Stream::Urgency::later : urgency);
     stream_->send(message, data, urgency);
   }
   // The server forgets the memory, with the next message.
   void destroy_memory(uint64_t number);
-  // Sends work that waits to be sent with more.
-  void flush() override {
-    if (has_unsent_work_.load() && has_unsent_work_.exchange(false)) stream_->flush();
-  }
+  // Sends work that waits to be sent with more, as far as the server receives it now.
+  void flush() override;
   // Sends what waits, and receives on this thread until `is_over` returns true, for a short time. False:
   // another thread receives.
   template <typename IsOver>
   bool help_until(IsOver is_over, Clock::duration time) {
-    send_destroyed();
+    send_destroyed(Stream::Urgency::later);
     has_unsent_work_.store(false);
+    stream_->flush_some();
+    if (stream_->receive_until(is_over, Clock::now() + time)) return true;
     stream_->flush();
-    return stream_->receive_until(is_over, Clock::now() + time);
+    return false;
   }
 
   // ---- Semaphores
@@ -175,17 +180,22 @@ class Connection final : public Receiver,
   void take_spans(const wire::Spans& spans);
   kit::Result<bool> add(std::unique_ptr<InFlight> work);  // whether none that computes is in flight
   void wait_for_more(bool computes);
+  void flush_after(Clock::duration time);
   void send_created();
-  void send_destroyed() {
-    if (has_destroyed_.load(std::memory_order_acquire)) send_destroyed_now();
+  void send_destroyed(Stream::Urgency urgency) {
+    if (has_destroyed_.load(std::memory_order_acquire)) send_destroyed_now(urgency);
   }
-  void send_destroyed_now();
+  void send_destroyed_now(Stream::Urgency urgency);
   void stage(uint64_t number, Bytes bytes);
   void begin(Request& request);
   kit::Result<> wait(Request& request, const kit::Stop& stop);
+  // Under mutex_:
+  void end_patience(Request& request);
+  uint64_t received_until(const Request& request) const;
   template <typename Take>
   void answer(uint64_t number, Take take, bool is_welcome = false);
   void take_data(const wire::Data& data, const Frame& frame);
+  void take_contents(const wire::Contents& contents, Bytes bytes);
   void take_functions(const wire::Functions& functions, size_t message_size);
   void completed(uint64_t submission, const Failure& failure);
   void complete(std::unique_ptr<InFlight> work, const Failure& failure);
@@ -195,6 +205,7 @@ class Connection final : public Receiver,
   void tick();
   void look_around();
   void look_at_stops();
+  void send_stop(uint64_t number, halyard_status_code_t reason);
 
   const kit::Services& services_;
   Runtime& runtime_;
@@ -213,7 +224,8 @@ class Connection final : public Receiver,
   boost::asio::basic_waitable_timer<Clock> moment_;  // after which work is sent
   std::condition_variable answered_;
   std::unordered_map<uint64_t, Request*> requests_;
-  size_t long_requests_ = 0;  // of requests_
+  size_t long_requests_ = 0;     // of requests_
+  size_t patient_requests_ = 0;  // of these: those that their callers have not stopped
   std::unordered_map<uint64_t, std::unique_ptr<InFlight>> in_flight_;
   size_t computing_ = 0;  // of in_flight_: those that compute
   bool is_closed_ = false;

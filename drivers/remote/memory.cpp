@@ -42,7 +42,12 @@ kit::Result<> Memory::fetch(uint8_t* bytes, uint64_t offset, uint64_t length) {
   is_watched_ = true;
   Request request;
   const bool merges = mappings_ > 0 || shared_;
-  if (!merges) request.target = {bytes + offset, length};
+  if (merges) {
+    request.merged_memory = number_;
+    request.merged = length;
+  } else {
+    request.target = {bytes + offset, length};
+  }
   return server_->request(request, [&](uint64_t number) {
     Message message;
     const auto body = wire::CreateMemoryRead(message.builder(), number, number_, offset, length,
@@ -186,7 +191,8 @@ kit::Result<> Memory::write_now(uint64_t offset, Bytes source) {
 
 void Memory::unmap() {
   const std::lock_guard lock(mutex_);
-  if (mappings_ == 0 || --mappings_ > 0) return;
+  if (mappings_ == 0) return;
+  if (--mappings_ > 0) return;
   if (shared_) return mapped_->send_changes();
   mapped_->close_all();
   close_bytes();

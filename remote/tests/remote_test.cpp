@@ -1,6 +1,8 @@
 // Addresses, versions, and frames between two streams.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <thread>
@@ -10,6 +12,7 @@
 #include "remote/digest.h"
 #include "remote/message.h"
 #include "remote/stream.h"
+#include "tls_sides.h"
 
 namespace halyard::remote {
 namespace {
@@ -437,6 +440,117 @@ TEST(Stream, ASenderDoesNotWaitForEver) {
   Stream sender(io, Descriptor(ends[0]), nullptr, Stream::Full::block, std::chrono::milliseconds(100));
   const std::vector<uint8_t> data(kMaxData);
   for (int i = 0; i < 20; ++i) sender.send(bytes_of("message"), data);
+}
+
+class Waiting : public testing::TestWithParam<bool> {};
+
+// A thread that receives is never held up by one that waits for the other side to receive.
+TEST_P(Waiting, ReceivingAndSmallFramesGoPastASender) {
+  boost::asio::io_context io;
+  const auto work = make_work_guard(io);
+  std::thread thread([&] { io.run(); });
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  std::unique_ptr<Tls> tls, other_tls;
+  if (GetParam()) {
+    const TlsSides sides = make_tls_sides(testing::TempDir() + "/waiting-" + std::to_string(::getpid()));
+    tls = std::make_unique<Tls>(sides.client, "build-box");
+    other_tls = std::make_unique<Tls>(sides.server, "");
+  }
+  const auto make = [&](int end, std::unique_ptr<Tls> layer, Stream::Full full) {
+    ::fcntl(end, F_SETFL, O_NONBLOCK);
+    return std::make_shared<Stream>(io, Descriptor(end), std::move(layer), full, std::chrono::seconds(120));
+  };
+  const auto stream = make(ends[0], std::move(tls), Stream::Full::block);
+  const auto other = make(ends[1], std::move(other_tls), Stream::Full::queue);
+  const auto kept = std::make_shared<Kept>(), other_kept = std::make_shared<Kept>();
+  kept->pauses = false;
+  other_kept->pauses = true;  // after the third frame
+  other->start(other_kept);
+  ASSERT_TRUE(stream->shake_hands(std::chrono::steady_clock::now() + std::chrono::seconds(120)));
+  stream->start(kept);
+  std::atomic<bool> has_sent = false;
+  std::thread sender([&] {
+    const std::vector<uint8_t> data(kMaxData, 7);
+    for (int i = 0; i < 20; ++i) stream->send(bytes_of("large"), data);
+    has_sent = true;
+  });
+  while (!other->is_paused() || !stream->has_unsent()) std::this_thread::yield();
+  std::thread second([&] { stream->send(bytes_of("second"), std::vector<uint8_t>(kMaxData, 8)); });
+  for (int i = 0; i < 100; ++i) {
+    other->send(bytes_of("answer"));
+    stream->send(bytes_of("small"), {}, Stream::Urgency::soon);
+    EXPECT_FALSE(stream->flush_some());
+  }
+  EXPECT_TRUE(kept->wait_for([&] { return kept->frames.size() == 100; }));
+  EXPECT_FALSE(has_sent);
+  // All frames arrive whole.
+  other_kept->pauses = false;
+  other->resume();
+  sender.join();
+  second.join();
+  stream->flush();
+  ASSERT_TRUE(other_kept->wait_for([&] { return other_kept->frames.size() == 121; }));
+  size_t counts[3] = {};
+  for (const auto& [text, data] : other_kept->frames) {
+    const size_t kind = text == "large" ? 0 : text == "second" ? 1 : 2;
+    ++counts[kind];
+    EXPECT_EQ(data, std::vector<uint8_t>(kind == 2 ? 0 : size_t{kMaxData}, static_cast<uint8_t>(7 + kind)));
+  }
+  EXPECT_EQ(counts[0], 20u);
+  EXPECT_EQ(counts[1], 1u);
+  EXPECT_EQ(counts[2], 100u);
+  stream->end({HALYARD_CANCELLED, "the test ends"});
+  EXPECT_TRUE(kept->wait_for([&] { return kept->reason.has_value(); }));
+  EXPECT_TRUE(other_kept->wait_for([&] { return other_kept->reason.has_value(); }));
+  io.stop();
+  thread.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Tls, Waiting, testing::Bool());
+
+// A sender waits beyond its patience only if it has a reason, and the other side lives.
+TEST(Stream, APatientSenderWaitsWhileTheOtherSideSpeaks) {
+  constexpr std::chrono::milliseconds kPatience{500};
+  const auto survives = [&](bool is_patient, bool speaks) {
+    boost::asio::io_context io;
+    const auto work = make_work_guard(io);
+    std::thread thread([&] { io.run(); });
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const Descriptor other(ends[1]);
+    const auto stream =
+        std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, Stream::Full::block, kPatience);
+    const auto kept = std::make_shared<Kept>();
+    kept->pauses = false;
+    stream->start(kept);
+    stream->set_patient(is_patient);
+    std::atomic<bool> is_over = false;
+    std::thread speaker([&] {
+      const auto begin = std::chrono::steady_clock::now();
+      while (std::chrono::steady_clock::now() - begin < 3 * kPatience) {
+        if (speaks) ::send(other.get(), "\1\0\0\0\0\0\0\0p", 9, MSG_NOSIGNAL);
+        std::this_thread::sleep_for(kPatience / 20);
+      }
+      std::vector<char> taken(1 << 20);
+      while (!is_over) ::recv(other.get(), taken.data(), taken.size(), MSG_DONTWAIT);
+    });
+    stream->send(bytes_of("message"), std::vector<uint8_t>(kMaxData));
+    is_over = true;
+    speaker.join();
+    const bool has_ended = stream->is_ended();
+    stream->end({HALYARD_CANCELLED, "the test ends"});
+    EXPECT_TRUE(kept->wait_for([&] { return kept->reason.has_value(); }));
+    io.stop();
+    thread.join();
+    return !has_ended;
+  };
+  EXPECT_FALSE(survives(false, true));
+  EXPECT_FALSE(survives(true, false));
+  bool has_survived = false;
+  for (int i = 0; i < 5 && !has_survived; ++i)
+    has_survived = survives(true, true);  // not on a paused machine
+  EXPECT_TRUE(has_survived);
 }
 
 }  // namespace

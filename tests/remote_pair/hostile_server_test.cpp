@@ -265,6 +265,133 @@ TEST_F(Hostile, FunctionsThatAreTheSameTable) {
   }
 }
 
+// A request for code, with pongs alone until `answers` returns true. Meanwhile another thread sends much. The
+// failures of both.
+class Loading {
+ public:
+  explicit Loading(milliseconds patience) : patience_(patience) {}
+  void serve(HostileServer& server, const wire::ToServer& asked, auto answers) {
+    const wire::ExecutableCreate* const create = asked.body_as_ExecutableCreate();
+    if (!create) return;
+    is_loading = true;
+    while (!answers()) {
+      server.send([](Message& message) { return wire::CreatePong(message.builder()); });
+      std::this_thread::sleep_for(patience_ / 20);
+    }
+    server.send(
+        [&](Message& message) { return wire::CreateFunctions(message.builder(), create->request()); });
+  }
+  void load(Connection& connection, Memory& memory) {
+    std::thread writer([&] {
+      while (!is_loading) std::this_thread::yield();
+      const std::vector<uint8_t> bytes(1 << 20);
+      for (int i = 0; i < 16 && writing; ++i) writing = memory.write_now(0, bytes);
+      has_written = true;
+    });
+    halyard_executable_args_t args = {};
+    args.struct_size = sizeof args;
+    args.stop = &stop;
+    Request request;
+    request.may_take_long = true;
+    loading = connection.request(
+        request,
+        [&](uint64_t number) {
+          Message message;
+          connection.send(message.to_server(wire::CreateExecutableCreate(message.builder(), number, 99)), {},
+                          Stream::Urgency::now);
+        },
+        kit::Stop(args));
+    writer.join();
+  }
+  kit::Result<> loading, writing;
+  std::atomic<bool> is_loading = false, has_written = false;
+  uint32_t stop = 0;
+
+ private:
+  const milliseconds patience_;
+};
+
+// A server that loads code has no room for what comes behind, and says that it lives.
+TEST_F(Hostile, LoadingThatTakesLongerThanThePatience) {
+  constexpr milliseconds kPatience{500};
+  for (int i = 0; i < 5; ++i) {  // a machine that is paused has no patience
+    Loading it(kPatience);
+    open(
+        [&](HostileServer& server, const wire::ToServer& asked) {
+          const auto end = std::chrono::steady_clock::now() + 4 * kPatience;
+          it.serve(server, asked, [&] { return std::chrono::steady_clock::now() > end; });
+        },
+        kPatience);
+    ASSERT_TRUE(allocate(1 << 20));
+    it.load(*connection_, *memory_);
+    if (it.loading && it.writing) return;
+    EXPECT_LT(i, 4) << (it.loading ? it.writing : it.loading).failure().message;
+    memory_.reset();
+    device_.reset();
+    connection_.reset();
+    server_.reset();
+  }
+}
+
+// It may never have room for the client's stop.
+TEST_F(Hostile, LoadingThatCannotBeStopped) {
+  Loading it(milliseconds(500));
+  open([&](HostileServer& server,
+           const wire::ToServer& asked) { it.serve(server, asked, [&] { return it.has_written.load(); }); },
+       milliseconds(500));
+  ASSERT_TRUE(allocate(1 << 20));
+  std::thread stops([&] {
+    while (!it.is_loading) std::this_thread::yield();
+    std::this_thread::sleep_for(milliseconds(100));
+    __atomic_store_n(&it.stop, uint32_t{HALYARD_CANCELLED}, __ATOMIC_RELAXED);
+  });
+  it.load(*connection_, *memory_);
+  stops.join();
+  ASSERT_FALSE(it.loading);
+  EXPECT_EQ(it.loading.failure().code, HALYARD_DEADLINE_EXCEEDED) << it.loading.failure().message;
+}
+
+// The bytes of a second mapping come as contents of watched memory.
+TEST_F(Hostile, ContentsThatComeSlowly) {
+  constexpr milliseconds kPatience{500};
+  constexpr uint64_t kSize = 64, kPart = 8;
+  for (int i = 0; i < 5; ++i) {
+    open(
+        [&](HostileServer& server, const wire::ToServer& asked) {
+          const wire::MemoryRead* const read = asked.body_as_MemoryRead();
+          if (!read) return;
+          const std::vector<uint8_t> bytes(kPart, 0x5A);
+          for (uint64_t at = 0; at < kSize; at += kPart) {
+            if (read->credit() == 0) std::this_thread::sleep_for(kPatience / 2);
+            if (read->credit() > 0)
+              server.send(
+                  [&](Message& message) { return wire::CreateData(message.builder(), read->request(), at); },
+                  bytes);
+            else
+              server.send(
+                  [&](Message& message) { return wire::CreateContents(message.builder(), read->id(), at); },
+                  bytes);
+          }
+          if (read->credit() == 0)
+            server.send(
+                [&](Message& message) { return wire::CreateDone(message.builder(), read->request()); });
+        },
+        kPatience);
+    ASSERT_TRUE(allocate(kSize));
+    ASSERT_TRUE(memory_->map(HALYARD_MAP_READ, 0, kSize));
+    const auto second = memory_->map(HALYARD_MAP_READ, 0, kSize);
+    if (second) {
+      EXPECT_EQ((*second)[kSize - 1], 0x5A);
+      return;
+    }
+    EXPECT_LT(i, 4) << second.failure().message;
+    memory_.reset();
+    device_.reset();
+    connection_.reset();
+    server_.reset();
+  }
+}
+
 TEST_F(Hostile, NoMessages) {
   const uint32_t headers[][2] = {
       {UINT32_MAX, 0}, {8, UINT32_MAX}, {0, 0}, {kMaxMessage + 1, 0}, {16, kMaxData + 1}};

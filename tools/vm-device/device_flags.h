@@ -65,7 +65,9 @@ inline constexpr Toggle insecure = {"insecure",
 // ---- Limits
 
 inline constexpr Number device_connections = {"max_connections", "N",
-                                              "The maximum number of connections of all clients (256).",
+                                              "The maximum number of connections of all clients (256). Of "
+                                              "clients that have not said who they are there are at most "
+                                              "64 more: the oldest one ends for a new one.",
                                               "--max_connections=64", 256};
 inline constexpr Number client_connections = {"max_client_connections", "N",
                                               "The maximum number of connections of one client (32).",

@@ -1,6 +1,11 @@
 // What ends work and gives memory back: stops, the last release, the end of a client; limits over several
 // connections of one client.
+#include <boost/asio/post.hpp>
+#include <deque>
+#include <new>
+
 #include "raw_client.h"
+#include "server/shared.h"
 
 namespace halyard::device_server {
 namespace {
@@ -27,6 +32,24 @@ class Limits : public testing::Test {
       const auto waits = builder.CreateVectorOfStructs(&wait, 1);
       const auto fill = wire::CreateFill(builder, &target, 7, 1).Union();
       return wire::CreateSubmit(builder, id, UINT64_MAX, waits, 0, wire::Operation::Fill, fill);
+    });
+  }
+  // Work that keeps the thread busy that handles the client's messages, until its time is over. The device is
+  // local-sync.
+  void submit_long_work(RawClient& client, uint64_t id) {
+    constexpr uint64_t kSize = 16 << 20;
+    client.create_memory(1, kSize);
+    client.send([&](remote::Message& message) {
+      flatbuffers::FlatBufferBuilder& builder = message.builder();
+      const wire::Range target(1, 0, 0, 0, kSize);
+      const auto fill = wire::CreateFill(builder, &target, 7, 1).Union();
+      const auto command = wire::CreateRecordedCommand(builder, wire::Command::Fill, fill);
+      const auto commands = builder.CreateVector(std::vector(100000, command));
+      return wire::CreateListCreate(builder, 2, false, UINT64_MAX, 0, commands);
+    });
+    client.send([&](remote::Message& message) {
+      return wire::CreateSubmit(message.builder(), id, UINT64_MAX, 0, 0, wire::Operation::Execute,
+                                wire::CreateExecute(message.builder(), 2).Union());
     });
   }
   // Whether the server could allocate.
@@ -72,6 +95,97 @@ TEST_F(Limits, TheTimeOfWorkThatWaits) {
     ended = client.completion(id);
   }
   EXPECT_EQ(ended.code, HALYARD_OK) << ended.message;
+}
+
+// While the server has no room for more messages it does not read, which is not the client's silence, and it
+// says that it lives.
+TEST_F(Limits, SilenceWhileTheServerDoesNotRead) {
+  ServerOptions options;
+  options.limits.work_time = std::chrono::seconds(4);
+  options.limits.silence = std::chrono::seconds(1);
+  options.limits.backlog = 64 << 10;
+  ServerOfTest server(options);
+  remote::Failure last = {HALYARD_UNKNOWN, ""};
+  for (int i = 0; i < 5 && last.code != HALYARD_OK; ++i) {  // a client that is paused is silent
+    RawClient client(server, "local-sync");
+    submit_long_work(client, 9);
+    std::thread sender([&] {
+      const std::vector<uint8_t> bytes(64 << 10);
+      for (int message = 0; message < 40; ++message)
+        client.send([](remote::Message& it) { return wire::CreateMemoryWrite(it.builder(), 1, 0); }, bytes);
+      client.submit_barrier(10, {}, {});
+    });
+    size_t pongs = 0;
+    last = client.completion(10, &pongs);
+    sender.join();
+    if (last.code == HALYARD_OK) {
+      EXPECT_GT(pongs, 0u);
+    }
+  }
+  EXPECT_EQ(last.code, HALYARD_OK) << last.message;
+}
+
+// As one that finds no memory.
+TEST_F(Limits, HandlersThatThrowEndNoOtherOne) {
+  ReceivingThread thread(std::chrono::microseconds(0));
+  std::vector<std::string> lines;
+  bool has_run = false;
+  boost::asio::post(thread.io, [] { throw std::bad_alloc(); });
+  boost::asio::post(thread.io, [&] {
+    has_run = true;
+    thread.io.stop();
+  });
+  thread.run([&](std::string_view line) { lines.emplace_back(line); });
+  EXPECT_TRUE(has_run);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("bad_alloc"), std::string::npos) << lines[0];
+}
+
+// More connections of clients that do not say who they are than there may be: the oldest one ends.
+TEST_F(Limits, Strangers) {
+  ServerOptions options;
+  options.limits.strangers = 4;
+  options.limits.greeting = std::chrono::minutes(10);
+  ServerOfTest server(options);
+  RawClient known(server);
+  std::deque<RawClient> strangers;
+  for (int i = 0; i < 12; ++i) strangers.emplace_back(server, nullptr);
+  int refused = 0;
+  for (RawClient& stranger : strangers) {
+    if (refused == 8) {
+      stranger.greet("local-task");
+      continue;
+    }
+    const remote::Failure refusal = stranger.refusal();
+    EXPECT_EQ(refusal.code, HALYARD_UNAVAILABLE) << refused;
+    EXPECT_NE(refusal.message.find("did not say who it is"), std::string::npos) << refusal.message;
+    ++refused;
+  }
+  known.create_memory(1, 64);
+  known.read(1, 1, 0, 64);
+  EXPECT_TRUE(known.receive());
+}
+
+// What waits to and from such a client is little.
+TEST_F(Limits, BytesOfStrangers) {
+  if (std::getenv("HALYARD_TEST_ISOLATES")) GTEST_SKIP() << "no other client keeps its process busy";
+  remote::Message hello, ping;
+  const remote::Bytes greeting = hello.to_server(wire::CreateHello(hello.builder(), 1, 1));
+  const remote::Bytes pinged = ping.to_server(wire::CreatePing(ping.builder()));
+  bool has_ended = false;
+  for (int i = 0; i < 10 && !has_ended; ++i) {  // others are busy for a short time alone
+    ServerOptions options;
+    options.limits.work_time = std::chrono::seconds(1);
+    ServerOfTest server(options);
+    std::deque<RawClient> others;  // for each thread that greets
+    for (int other = 0; other < 3; ++other) others.emplace_back(server, "local-sync");
+    for (RawClient& other : others) submit_long_work(other, 9);
+    while (server.metric("submissions_total") < others.size()) std::this_thread::yield();
+    RawClient client(server, nullptr);
+    client.send_frame(greeting);
+    for (int message = 0; message < 100000 && !has_ended; ++message) has_ended = !client.send_frame(pinged);
+  }
+  EXPECT_TRUE(has_ended);
 }
 
 TEST_F(Limits, MemoryThatWorkUsesLivesUntilItHasEnded) {

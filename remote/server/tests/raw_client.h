@@ -123,9 +123,10 @@ class RawClient {
         return remote::failure_of(refused->status());
     return {HALYARD_OK, "no refusal"};
   }
-  // The outcome of a submission, after other messages.
-  remote::Failure completion(uint64_t submission) {
+  // The outcome of a submission, after other messages. Adds the pongs among these to `pongs`.
+  remote::Failure completion(uint64_t submission, size_t* pongs = nullptr) {
     while (const wire::ToClient* const message = receive()) {
+      if (pongs && message->body_as_Pong()) ++*pongs;
       if (const wire::Refused* const refused = message->body_as_Refused())
         return remote::failure_of(refused->status());
       if (const wire::Completions* const several = message->body_as_Completions())

@@ -1,5 +1,5 @@
 // Sending writes to the socket on the sender's thread, because a wake-up takes longer. Asio waits until the
-// socket can be read or, with Full::queue, written.
+// socket can be read or, with Full::queue, written. A sender that waits holds no lock, so others receive.
 #include "remote/stream.h"
 
 #include <poll.h>
@@ -90,9 +90,10 @@ Result<> Stream::shake_hands(Clock::time_point deadline) {
     std::vector<uint8_t> wire;
     const Result<bool> done = tls_->shake_hands(wire);
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
       append(wire);
       write_out({});
+      await_written(lock);
     }
     if (!done) return std::unexpected(done.error());
     if (*done) return {};
@@ -111,7 +112,9 @@ void Stream::start(std::shared_ptr<Receiver> receiver) {
 }
 
 void Stream::resume() {
-  if (!is_paused_.load() || !is_paused_.exchange(false)) return;
+  if (!is_paused_.load()) return;
+  last_received_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  if (!is_paused_.exchange(false)) return;
   boost::asio::post(watched_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
 }
 
@@ -203,6 +206,7 @@ bool Stream::receive_once(Clock::time_point end) {
 
 bool Stream::await_bytes(Clock::time_point end) {
   pollfd wait = {descriptor_, POLLIN, 0};
+  if (has_unsent()) wait.events |= POLLOUT;
   if (!polling_.poll([&] { return ::poll(&wait, 1, 0) != 0; })) {
     const Clock::duration left = end - Clock::now();
     if (left.count() <= 0) return false;
@@ -210,7 +214,8 @@ bool Stream::await_bytes(Clock::time_point end) {
                            std::chrono::nanoseconds(left % std::chrono::seconds(1)).count()};
     if (::ppoll(&wait, 1, &time, nullptr) == 0) return false;
   }
-  polling_.arrived();
+  if (wait.revents & POLLOUT) flush_some();
+  if (wait.revents & POLLIN) polling_.arrived();
   return true;
 }
 
@@ -294,12 +299,14 @@ Result<bool> Stream::receive() {
 
 Result<> Stream::begin_message() {
   const uint32_t message = header_[0], data = header_[1];
-  if (message == 0 || message > kMaxMessage || data > kMaxData)
+  const size_t largest = largest_.load(std::memory_order_relaxed);
+  const size_t most_message = std::min(largest, kMaxMessage), most_data = std::min(largest, kMaxData);
+  if (message == 0 || message > most_message || data > most_data)
     return fail(HALYARD_INVALID_ARGUMENT,
                 "the other side sent a frame with a message of {} bytes and {} bytes of data; expected 1 to "
                 "{} and at most {}: "
                 "it does not speak this protocol",
-                message, data, kMaxMessage, kMaxData);
+                message, data, most_message, most_data);
   frame_ = {};
   frame_.message_size = message;
   frame_.data_size = data;
@@ -389,6 +396,7 @@ Result<size_t> Stream::read_wire(std::span<uint8_t> target, std::span<uint8_t> b
 }
 
 Clock::time_point Stream::last_received() const {
+  if (is_paused_.load()) return Clock::now();
   return Clock::time_point(Clock::duration(last_received_.load(std::memory_order_relaxed)));
 }
 
@@ -396,9 +404,10 @@ Clock::time_point Stream::last_received() const {
 
 void Stream::send(Bytes message, Bytes data, Urgency urgency, const std::shared_ptr<void>& keep) {
   const uint32_t header[2] = {static_cast<uint32_t>(message.size()), static_cast<uint32_t>(data.size())};
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (is_ended_) return;
   const bool is_small = data.size() < kSmall;
+  const bool waits = full_ == Full::block && urgency != Urgency::soon;
   if (tls_) {
     sealed_.clear();
     const Bytes start[] = {bytes_of(header), message, is_small ? data : Bytes()};
@@ -422,23 +431,34 @@ void Stream::send(Bytes message, Bytes data, Urgency urgency, const std::shared_
     }
   }
   const size_t most = full_ == Full::block ? kUnsentByClient : kUnsent;
-  if (urgency == Urgency::now || !data.empty() || out_.size() - out_begin_ + kept_bytes_ > most)
-    write_out(data, keep);
+  if (urgency == Urgency::later && data.empty() && unsent() <= most) return;
+  // The data of a sender that waits stay where they are until it returns.
+  const std::shared_ptr<void> of_sender(std::shared_ptr<void>(), const_cast<uint8_t*>(data.data()));
+  write_out(data, waits ? of_sender : keep);
+  if (waits) await_written(lock);
 }
 
 void Stream::flush() {
+  std::unique_lock lock(mutex_);
+  if (is_ended_ || unsent() == 0) return;
+  write_out({});
+  if (full_ == Full::block) await_written(lock);
+}
+
+bool Stream::flush_some() {
   const std::lock_guard lock(mutex_);
-  if (!is_ended_ && !is_all_written()) write_out({});
+  if (!is_ended_ && unsent() > 0) write_out({});
+  return is_ended_ || unsent() == 0;
 }
 
 size_t Stream::queued() const {
   const std::lock_guard lock(mutex_);
-  return out_.size() - out_begin_ + kept_bytes_;
+  return unsent();
 }
 
 size_t Stream::queued_copies() const {
   const std::lock_guard lock(mutex_);
-  return out_.size() - out_begin_ + kept_bytes_ - borrowed_bytes_;
+  return unsent() - borrowed_bytes_;
 }
 
 bool Stream::has_unsent() const { return queued() > 0; }
@@ -475,35 +495,59 @@ void Stream::keep_rest(Bytes rest, const std::shared_ptr<void>& keep) {
   kept_bytes_ += rest.size();
 }
 
-// Writes what is there, then `direct`.
+// Writes what is there, then `direct`; keeps what the other side does not take now.
 void Stream::write_out(Bytes direct, const std::shared_ptr<void>& keep) {
-  if (is_writing_) return keep_rest(direct, keep);
+  if (full_ == Full::queue && is_writing_) return keep_rest(direct, keep);
   if (!kept_.empty()) {
     keep_rest(direct, keep);
     direct = {};
   }
+  const size_t size = unsent() + direct.size();
+  if (is_within_frame_ && size > most_at_once_) is_within_frame_->store(1);
   while (!is_ended_) {
-    const size_t size = out_.size() - out_begin_ + kept_bytes_ + direct.size();
-    if (is_within_frame_ && size > most_at_once_) is_within_frame_->store(1);
+    const uint64_t before = written_;
     direct = direct.subspan(write_once(direct));
-    if (is_ended_) return;
-    if (is_all_written()) {
+    if (unsent() == 0) {
       out_.clear();
       out_begin_ = 0;
       if (direct.empty()) {
-        if (is_within_frame_) is_within_frame_->store(0);
+        if (is_within_frame_ && !is_ended_) is_within_frame_->store(0);
         return;
       }
     }
-    if (full_ == Full::queue) {
-      keep_rest(direct, keep);
-      return await_writable();
+    if (written_ == before) break;
+  }
+  if (is_ended_) return;
+  keep_rest(direct, keep);
+  if (out_begin_ > (out_.size() / 2) + kBuffer) {
+    out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(out_begin_));
+    out_begin_ = 0;
+  }
+  if (full_ == Full::queue) await_writable();
+}
+
+// Until what is there now is written. One of the threads that wait looks at the socket.
+void Stream::await_written(std::unique_lock<std::mutex>& lock) {
+  const uint64_t end = written_ + unsent();
+  while (!is_ended_ && written_ < end) {
+    if (is_writing_) {
+      was_writable_.wait(lock);
+      continue;
     }
+    is_writing_ = true;
+    const uint64_t before = written_;
+    lock.unlock();
     pollfd wait = {descriptor_, POLLOUT, 0};
     const int ready = ::poll(&wait, 1, static_cast<int>(patience_.count()));
-    if (ready == 0)
-      return give_up({HALYARD_DEADLINE_EXCEEDED,
-                      fmt::format("the other side has received nothing for {} ms", patience_.count())});
+    lock.lock();
+    is_writing_ = false;
+    const bool is_late = ready == 0 && written_ == before &&
+                         !(is_patient_.load() && Clock::now() - last_received() < patience_);
+    if (is_late)
+      give_up({HALYARD_DEADLINE_EXCEEDED,
+               fmt::format("the other side has received nothing for {} ms", patience_.count())});
+    if (!is_ended_) write_out({});
+    was_writable_.notify_all();
   }
 }
 
@@ -525,6 +569,7 @@ size_t Stream::write_once(Bytes direct) {
     const ssize_t written = ::sendmsg(descriptor_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (written >= 0) {
       auto left = static_cast<size_t>(written);
+      written_ += left;
       const size_t of_out = std::min(left, out_.size() - out_begin_);
       out_begin_ += of_out;
       left -= of_out;
@@ -551,11 +596,6 @@ size_t Stream::write_once(Bytes direct) {
 }
 
 void Stream::await_writable() {
-  if (out_begin_ > (out_.size() / 2) + kBuffer) {
-    out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(out_begin_));
-    out_begin_ = 0;
-  }
-  if (is_writing_) return;
   is_writing_ = true;
   watched_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
                       [self = shared_from_this()](boost::system::error_code) {
@@ -578,7 +618,7 @@ void Stream::stop() {
 
 void Stream::end(Failure reason) {
   const std::lock_guard lock(mutex_);
-  if (!is_ended_ && !is_all_written()) write_once({});
+  if (!is_ended_ && unsent() > 0) write_once({});
   give_up(std::move(reason));
 }
 

@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -70,6 +71,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     block,  // a sender waits while the other side does not receive; threads that wait can receive
     queue,  // bytes are kept; the user looks at queued(). One thread runs the io_context
   };
+  // `patience`: how long a sender waits for the other side to receive something.
   // `tls` may be null.
   // `busy_poll`: how long a thread in receive_until() looks for bytes before it sleeps.
   Stream(boost::asio::io_context& io, Descriptor socket, std::unique_ptr<Tls> tls, Full full,
@@ -80,6 +82,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Result<> shake_hands(std::chrono::steady_clock::time_point deadline);
   // Before start(): a flag that is 1 while the other side may have got a part of a frame. May be null.
   void mark_frames(std::atomic<uint32_t>* is_within_frame) { is_within_frame_ = is_within_frame; }
+  // Any time: a larger message, or data of one, ends the connection. The other limits hold as well.
+  void set_largest(uint32_t bytes) { largest_.store(bytes, std::memory_order_relaxed); }
   // Begins to receive. The receiver lives as long as the stream receives.
   void start(std::shared_ptr<Receiver> receiver);
   // After the last thread has left the io_context: drops the receiver, which may own this stream, and does
@@ -88,21 +92,33 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Any thread. No effect unless received() has returned false.
   void resume();
 
-  enum class Urgency : uint8_t { later, now };
-  // Sends a frame; `later` allows it to wait for the next frame. Fails silently if the connection is lost:
-  // the receiver is told. With Full::queue data that `keep` (may be null) owns are not copied.
+  enum class Urgency : uint8_t {
+    later,  // it may wait for the next frame
+    now,
+    soon,  // as `now`, but never waits for the other side: threads that receive send so
+  };
+  // Sends a frame. Fails silently if the connection is lost: the receiver is told. With Full::queue data that
+  // `keep` (may be null) owns are not copied.
   void send(Bytes message, Bytes data = {}, Urgency urgency = Urgency::now,
             const std::shared_ptr<void>& keep = nullptr);
+  // Sends the frames that may wait.
   void flush();
+  // The same, but never waits for the other side. False: some bytes are left, for the next call or sender.
+  bool flush_some();
+  // While this is true, a sender waits longer than the patience if the other side sends something meanwhile:
+  // it has a reason not to receive.
+  void set_patient(bool is_patient) { is_patient_.store(is_patient); }
   // Bytes that wait for the other side (Full::queue).
   size_t queued() const;
   // Those of them that were copied for that.
   size_t queued_copies() const;
   bool has_unsent() const;
   bool is_ended() const;
+  bool is_paused() const { return is_paused_.load(); }
 
   // With Full::block: receives on this thread, in place of the io_context, until `is_over` returns true, a
-  // frame has come that pauses the stream, or the time is over. False: another thread receives.
+  // frame has come that pauses the stream, or the time is over. Sends meanwhile what others have left. False:
+  // another thread receives.
   template <typename IsOver>
   bool receive_until(IsOver is_over, std::chrono::steady_clock::time_point end) {
     if (!begin_waiting()) return false;
@@ -115,7 +131,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Sends queued bytes if possible, then ends the connection. The receiver gets the reason, or an earlier
   // one.
   void end(Failure reason);
-  // The last time at which bytes have arrived.
+  // The last time at which bytes have arrived, or could not because the stream was paused.
   std::chrono::steady_clock::time_point last_received() const;
   int socket() const { return descriptor_; }
   const Tls* tls() const { return tls_.get(); }  // after the handshake
@@ -147,8 +163,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void keep_rest(Bytes rest, const std::shared_ptr<void>& keep);
   void write_out(Bytes direct, const std::shared_ptr<void>& keep = nullptr);
   size_t write_once(Bytes direct);  // bytes of `direct` that were written
-  bool is_all_written() const { return out_begin_ == out_.size() && kept_.empty(); }
+  size_t unsent() const { return out_.size() - out_begin_ + kept_bytes_; }
   void await_writable();
+  void await_written(std::unique_lock<std::mutex>& lock);
   // Under mutex_. The first reason is the one that the receiver gets.
   void give_up(Failure reason);
   void stop();  // without a reason: it is still to be received
@@ -178,7 +195,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   size_t borrowed_bytes_ = 0;    // of kept_bytes_: somebody else's
   std::vector<uint8_t> sealed_;  // room for TLS
   std::atomic<uint32_t>* is_within_frame_ = nullptr;
-  bool is_writing_ = false;  // waits until the socket is writable
+  uint64_t written_ = 0;                  // bytes
+  bool is_writing_ = false;               // somebody waits until the socket is writable
+  std::condition_variable was_writable_;  // with Full::block: that wait is over
   bool is_ended_ = false;
   std::optional<Failure> reason_;
 
@@ -199,6 +218,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<bool> is_watched_ = false;  // a wait of watched_ is under way
   std::atomic<bool> is_paused_ = false;   // nothing is received until resume()
   std::atomic<bool> has_loss_ = false;    // a thread that waits has found one: no other one begins to wait
+  std::atomic<bool> is_patient_ = false;
+  std::atomic<uint32_t> largest_ = kMaxMessage;  // bytes
   std::atomic<int64_t> last_received_;
 };
 

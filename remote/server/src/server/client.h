@@ -28,6 +28,9 @@ struct Client {
   std::atomic<bool> is_traced = false;  // a connection has a traced device of its own
 };
 
+// Of a connection whose client is not known.
+inline constexpr const char* kWhyStrangersEnd = "it did not say who it is, while others were waiting";
+
 // Counts the connections of clients. Thread-safe.
 class Clients {
  public:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <exception>
 
 #include "server/accepting.h"
 #include "server/failures.h"
@@ -95,7 +96,10 @@ class AsioServer final : public ServingProcess {
     stream->mark_frames(shared_.is_within_frame);
     const auto session =
         std::make_shared<Session>(shared_, receiver, std::move(stream), std::move(key), std::move(name));
-    if (refusal.ok()) return session->start();
+    if (refusal.ok()) {
+      shared_.strangers.add(session);
+      return session->start();
+    }
     shared_.counts.refused.fetch_add(1, std::memory_order_relaxed);
     shared_.log(refusal.text());
     session->refuse(refusal);
@@ -110,7 +114,7 @@ class AsioServer final : public ServingProcess {
     std::vector<asio::executor_work_guard<asio::io_context::executor_type>> receiving;
     for (ReceivingThread& each : shared_.receivers) {
       receiving.push_back(asio::make_work_guard(each.io));
-      receivers.emplace_back([&each] { each.run(); });
+      receivers.emplace_back([this, &each] { each.run(shared_.log); });
     }
     threads_.run(threads, more, [&] {
       measure();
@@ -190,12 +194,14 @@ remote::Result<T> to_remote(const Status& status) {
 }  // namespace
 
 // What happens otherwise, such as a timer, is no reason to poll: only a session's frames are.
-void ReceivingThread::run() {
-  while (!io.stopped()) {
-    if (!polling.poll([this] { return io.poll() > 0 || io.stopped(); })) io.run_one();
-    while (io.poll() > 0) {
+void ReceivingThread::run(const std::function<void(std::string_view)>& log) {
+  while (!io.stopped()) try {
+      if (!polling.poll([this] { return io.poll() > 0 || io.stopped(); })) io.run_one();
+      while (io.poll() > 0) {
+      }
+    } catch (const std::exception& error) {
+      log(fmt::format("a handler of messages has failed: {}", error.what()));
     }
-  }
 }
 
 remote::Result<std::unique_ptr<ServingProcess>> ServingProcess::create(const ServerOptions& options,

@@ -40,6 +40,25 @@ void Sessions::add(std::weak_ptr<Session> session) {
   sessions_.push_back(std::move(session));
 }
 
+void Strangers::add(const std::shared_ptr<Session>& session) {
+  std::shared_ptr<Session> oldest;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(sessions_, [](const std::weak_ptr<Session>& each) {
+      const std::shared_ptr<Session> existing = each.lock();
+      return !existing || existing->is_known() || existing->is_over();
+    });
+    if (sessions_.size() >= most_) {
+      oldest = sessions_.front().lock();
+      sessions_.pop_front();
+    }
+    sessions_.push_back(session);
+  }
+  if (oldest)
+    oldest->end(Status(Code::UNAVAILABLE,
+                       fmt::format("the server has ended the connection, because {}", kWhyStrangersEnd)));
+}
+
 std::vector<std::shared_ptr<Session>> Sessions::all() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<Session>> existing;
@@ -75,6 +94,7 @@ Session::~Session() {
 
 void Session::start() {
   shared_.sessions.add(weak_from_this());
+  stream_->set_largest(static_cast<uint32_t>(shared_.limits.of_stranger));
   stream_->start(shared_from_this());
   tick();
 }
@@ -120,7 +140,8 @@ void Session::tick() {
 void Session::look_around() {
   const Limits& limits = shared_.limits;
   const Clock::time_point now = Clock::now();
-  (void)charge_unsent();  // the client may have received some
+  (void)charge_unsent();                   // the client may have received some
+  if (stream_->is_paused()) send_pong(0);  // it cannot ask for signs of life
   bool is_greeted = false;
   {
     const std::lock_guard lock(mutex_);
@@ -205,6 +226,10 @@ bool Session::received(remote::Frame& frame) {
   }
   if (is_over_.load(std::memory_order_relaxed)) return true;
   const wire::ToServer* const message = remote::verified_to_server(frame.message());
+  if (!std::exchange(has_greeted_, true) && !(message && message->body_as_Hello())) {
+    handle_or_end(message, frame);
+    return true;
+  }
   if (message && handle_at_once(*message)) return true;
   if (batching != this) batch_begin = Clock::now();
   batching = this;
@@ -219,14 +244,18 @@ bool Session::received(remote::Frame& frame) {
     boost::asio::post(shared_.io, [self = shared_from_this()] { self->handle_backlog(); });
   // Without memory the client waits until these messages have been handled.
   const bool has_room = backlog_charge_.grow_to(backlog_bytes_, "messages that wait").has_value();
-  return has_room && backlog_bytes_ <= shared_.limits.backlog;
+  return has_room && backlog_bytes_ <= (is_known() ? shared_.limits.backlog : shared_.limits.of_stranger);
+}
+
+void Session::send_pong(uint64_t request) {
+  send([&](remote::Message& message) {
+    return wire::CreatePong(message.builder(), request, request != 0 ? Tracer::now() : 0);
+  });
 }
 
 bool Session::handle_at_once(const wire::ToServer& message) {
   if (const wire::Ping* const ping = message.body_as_Ping()) {
-    send([&](remote::Message& pong) {
-      return wire::CreatePong(pong.builder(), ping->request(), ping->request() != 0 ? Tracer::now() : 0);
-    });
+    send_pong(ping->request());
     return true;
   }
   const wire::Stop* const stop = message.body_as_Stop();
@@ -241,8 +270,9 @@ bool Session::handle_at_once(const wire::ToServer& message) {
 
 // This thread runs short work of the client itself, because waking another one takes longer.
 void Session::received_some(bool more) {
-  finish_begun();
+  const Status finished = outcome_of([&] { return finish_begun(), Result<>(); });
   batching = nullptr;
+  if (!finished.ok()) stream_->end(to_wire(finished));
   // Answers leave together with those to messages that are here already, unless that would take long.
   if (!more || Clock::now() - batch_begin > kLongBatch) stream_->flush();
   // The pool may have handled the backlog before the stream was paused for it.
@@ -319,10 +349,8 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
       return is_mapped(asked.id()) && (is_next || !clears_much(asked.id()));
     }
     case wire::ToServerBody::MemoryRead: {
-      // Without credit all bytes are sent, so the client is awaited.
-      const wire::MemoryRead& asked = *message.body_as_MemoryRead();
-      return is_mapped(asked.id()) && !clears_much(asked.id()) &&
-             (asked.credit() > 0 || asked.length() <= remote::kPiece);
+      const uint64_t memory = message.body_as_MemoryRead()->id();
+      return is_mapped(memory) && !clears_much(memory);
     }
     case wire::ToServerBody::Credit: {
       const auto found = readings_.find(message.body_as_Credit()->request());
@@ -443,6 +471,8 @@ Result<> Session::greet(const wire::Hello& hello) {
     const std::lock_guard lock(unsent_mutex_);
     unsent_charge_ = Charge(client_->memory);
   }
+  is_known_.store(true);
+  stream_->set_largest(remote::kMaxMessage);
   // Not a broken protocol, but nothing can be done without a device.
   // The spans of a device that others use would show this client their work.
   if (*version >= remote::kVersionWithTraces && hello.trace() && !client_->is_traced.exchange(true))

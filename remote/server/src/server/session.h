@@ -57,6 +57,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   void start();
   // Instead of start(): tells the client why it is not served. Reads nothing of what it has sent.
   void refuse(const Status& why);
+  // Whether it has said who its client is. Any thread.
+  bool is_known() const { return is_known_.load(); }
+  bool is_over() const { return is_over_.load(); }
   // Ends the connection. Messages that have come and were not handled are dropped. Any thread.
   void end(const Status& why);
   // Asks the work of the client to stop. Any thread.
@@ -146,6 +149,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
         for (const uint64_t number : *recorded) visit(number);
     }
   };
+  Result<> check_room_for_work() const;  // under mutex_
   Clock::time_point deadline_of_work() const;
   void stop_late_work(Clock::time_point now);
   Result<hal::Timepoints> timepoints_of(const flatbuffers::Vector<const wire::Point*>* points,
@@ -167,13 +171,15 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
     uint64_t length = UINT64_MAX;
   };
   bool send_contents(const std::vector<Changed>& changes);
-  // What the client is told of work that has ended.
+  // What the client is told of work that has ended or, with a request, as the answer to a read.
   struct News {
     uint64_t submission = 0;
     Status status;
     std::vector<Changed> contents;  // before its completion
     bool is_long = false;           // waits for copies by the device, or for the client
+    uint64_t request = 0;
   };
+  void add_news(News news, std::unique_lock<std::mutex> lock);
   // Under mutex_:
   void add_contents(const Work& work, News& news);
   void add_contents_of_reached_work(News& news);
@@ -187,6 +193,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   template <typename Build>
   void send(Build build, remote::Bytes data = {}, const std::shared_ptr<void>& keep = nullptr);
   void done(uint64_t request, const Status& status);
+  void send_pong(uint64_t request);
   // Charges bytes that wait to the client. False: it has no memory left for them.
   bool charge_unsent();
   // Waits until the client has received most of what was sent, but not while messages are handled on the
@@ -204,7 +211,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   ReceivingThread& receiver_;
   const std::shared_ptr<remote::Stream> stream_;
   const Clock::time_point begin_ = Clock::now();
-  std::atomic<bool> is_over_ = false;  // nothing is sent or handled any more
+  std::atomic<bool> is_over_ = false;   // nothing is sent or handled any more
+  std::atomic<bool> is_known_ = false;  // client_ is set
 
   std::mutex
       mutex_;  // guards the members below; name_ and client_ change only on the thread that handles messages
@@ -227,7 +235,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::pmr::unordered_map<uint64_t, Work> in_flight_{&work_nodes_};
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
   std::deque<News> news_;                 // in the order in which the client is told
-  std::unordered_set<uint64_t> changed_;  // memories whose contents are among the news
+  std::unordered_set<uint64_t> changed_;  // memories whose whole contents are among the news
   bool is_telling_ = false;               // a thread does, or a handler of the pool will
   uint64_t loading_ = 0;                  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;
@@ -240,6 +248,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::mutex contents_mutex_;
 
   // Of the thread that receives:
+  bool has_greeted_ = false;                                 // the first message has come
   Ref<hal::Allocation> placed_;                              // mapped, for bytes that are being received
   std::vector<std::pair<uint64_t, Ref<hal::Fence>>> begun_;  // submissions of the messages that came together
 
@@ -265,7 +274,8 @@ void Session::send(Build build, remote::Bytes data, const std::shared_ptr<void>&
   stream_->send(bytes, data, batching == this ? remote::Stream::Urgency::later : remote::Stream::Urgency::now,
                 keep);
   const bool is_charged = charge_unsent();
-  if (is_charged && stream_->queued() <= shared_.limits.unsent) return;
+  if (is_charged && stream_->queued() <= (is_known() ? shared_.limits.unsent : shared_.limits.of_stranger))
+    return;
   is_over_.store(true, std::memory_order_relaxed);
   stream_->end({HALYARD_RESOURCE_EXHAUSTED,
                 is_charged ? "the client does not receive what it has asked for"

@@ -246,8 +246,14 @@ Result<> Session::on(const wire::MemoryRead& asked) {
     return {};
   }
   if (asked.credit() == 0) {
-    send_contents({{asked.id(), asked.offset(), asked.length()}});
-    done(asked.request(), {});
+    if (asked.request() == 0) return fail(Code::INVALID_ARGUMENT, "a read has no number");
+    News news;
+    news.contents.push_back({asked.id(), asked.offset(), asked.length()});
+    news.is_long = !memory->buffer->is_mappable() || asked.length() > remote::kPiece;
+    news.request = asked.request();
+    std::unique_lock lock(mutex_);
+    HALYARD_TRY(check_room_for_work());
+    add_news(std::move(news), std::move(lock));
     return {};
   }
   Reading reading = {memory->buffer, asked.offset(), asked.length(), 0, asked.credit()};

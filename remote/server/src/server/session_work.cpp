@@ -23,6 +23,13 @@ Result<hal::Timepoints> Session::timepoints_of(const flatbuffers::Vector<const w
   return timepoints;
 }
 
+Result<> Session::check_room_for_work() const {
+  const size_t count = in_flight_.size() + news_.size();
+  if (count < shared_.limits.handles) return {};
+  return fail(Code::RESOURCE_EXHAUSTED,
+              "the connection has {} submissions in flight; raise --max_handles of vm-device", count);
+}
+
 Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   if (asked.created())
     for (const wire::Point* const each : *asked.created())
@@ -42,10 +49,7 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   const uint64_t number = asked.id();
   {
     const std::lock_guard lock(mutex_);
-    if (in_flight_.size() + news_.size() >= shared_.limits.handles)
-      return fail(Code::RESOURCE_EXHAUSTED,
-                  "the connection has {} submissions in flight; raise --max_handles of vm-device",
-                  in_flight_.size() + news_.size());
+    HALYARD_TRY(check_room_for_work());
     if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}, {}, wait, done}).second)
       return fail(Code::INVALID_ARGUMENT, "submission {} is in flight already", number);
   }
@@ -269,19 +273,22 @@ void Session::add_contents_of_reached_work(News& news) {
 // On any thread, also in callbacks of the driver.
 void Session::completed(uint64_t number, const Status& status) {
   if (!status.ok()) shared_.counts.failures.fetch_add(1, std::memory_order_relaxed);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = in_flight_.find(number);
-    if (found == in_flight_.end()) return;
-    News news = {number, status, {}, false};
-    add_contents(found->second, news);
-    const bool has_waited = bool(found->second.wait);
-    in_flight_.erase(found);
-    if (has_waited && !watched_.empty()) add_contents_of_reached_work(news);
-    news_.push_back(std::move(news));
-    if (std::exchange(is_telling_, true)) return;
-  }
-  tell(false);
+  std::unique_lock lock(mutex_);
+  const auto found = in_flight_.find(number);
+  if (found == in_flight_.end()) return;
+  News news = {number, status, {}, false};
+  add_contents(found->second, news);
+  const bool has_waited = bool(found->second.wait);
+  in_flight_.erase(found);
+  if (has_waited && !watched_.empty()) add_contents_of_reached_work(news);
+  add_news(std::move(news), std::move(lock));
+}
+
+void Session::add_news(News news, std::unique_lock<std::mutex> lock) {
+  news_.push_back(std::move(news));
+  const bool is_told = std::exchange(is_telling_, true);
+  lock.unlock();
+  if (!is_told) tell(false);
 }
 
 // Copies by the device, and the client, must not be awaited in a callback of the device, nor on a thread that
@@ -299,7 +306,8 @@ void Session::tell(bool is_in_pool) {
       if (!is_in_pool && (first.is_long || (!first.contents.empty() && has_much_unsent()))) break;
       next = std::move(news_.front());
       news_.pop_front();
-      for (const Changed& changed : next.contents) changed_.erase(changed.memory);
+      if (next.request == 0)
+        for (const Changed& changed : next.contents) changed_.erase(changed.memory);
     }
     tell_one(next);
   }
@@ -311,6 +319,7 @@ void Session::tell(bool is_in_pool) {
 
 void Session::tell_one(const News& news) {
   if (!send_contents(news.contents)) return;
+  if (news.request != 0) return done(news.request, {});
   if (spans_) send_spans(news.submission);
   send([&](remote::Message& message) {
     const auto failure = news.status.ok() ? flatbuffers::Offset<wire::Status>()

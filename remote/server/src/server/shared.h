@@ -66,6 +66,19 @@ std::string with_option(std::string uri, std::string_view key, std::string_view 
 
 class Session;
 
+// The sessions of clients that have not said who they are, the oldest one first. Thread-safe.
+class Strangers {
+ public:
+  explicit Strangers(size_t most) : most_(most) {}
+  // The oldest one ends for a new one.
+  void add(const std::shared_ptr<Session>& session);
+
+ private:
+  const size_t most_;
+  std::mutex mutex_;  // guards the member below
+  std::list<std::weak_ptr<Session>> sessions_;
+};
+
 // The sessions that exist. Thread-safe.
 class Sessions {
  public:
@@ -82,8 +95,8 @@ class Sessions {
 // A thread that receives messages, and handles short ones.
 struct ReceivingThread {
   explicit ReceivingThread(std::chrono::microseconds busy_poll) : polling(busy_poll) {}
-  // Until the io_context is stopped.
-  void run();
+  // Until the io_context is stopped. A handler that throws ends nothing but itself; `log` gets a line.
+  void run(const std::function<void(std::string_view)>& log);
 
   boost::asio::io_context io{1};
   remote::BusyPolling polling;  // of this thread
@@ -110,6 +123,7 @@ struct Shared {
         counts(*counts_owner),
         is_within_frame(role.is_within_frame),
         lost(std::move(role.lost)),
+        strangers(limits.strangers),
         devices(std::move(make_registry), std::move(uris)) {
     for (size_t i = 0; i < role.receivers; ++i) receivers.emplace_back(limits.busy_poll);
   }
@@ -129,6 +143,7 @@ struct Shared {
   std::atomic<uint32_t>* const is_within_frame;
   const std::function<void()> lost;
   Sessions sessions;
+  Strangers strangers;
   std::atomic<uint64_t> next_owner{1};
   // Sessions end at the latest with these, and use what is above.
   boost::asio::io_context io;  // of a pool: what may take long

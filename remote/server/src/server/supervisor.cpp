@@ -44,7 +44,6 @@ using StreamDescriptor = asio::posix::stream_descriptor;
 constexpr size_t kSpare = 1;       // processes that wait for a connection
 constexpr size_t kStarting = 4;    // at once
 constexpr size_t kWaiting = 1024;  // connections without a process
-constexpr size_t kStrangers = 64;  // connections whose clients are not known yet
 constexpr size_t kMessagesAtOnce = 16;
 constexpr size_t kMostUses = 1 << 20;  // of blobs by one connection
 constexpr auto kRetry = std::chrono::seconds(1);
@@ -145,7 +144,7 @@ class Supervisor final : public Server {
   asio::steady_timer retry_;
   StreamDescriptor hangups_;  // an epoll file of the connections
   std::vector<std::shared_ptr<remote::TlsContext>> tls_;
-  std::list<WorkerRef> workers_;  // in the order of their starts
+  std::list<WorkerRef> workers_;  // in the order in which they have got their connections
   std::deque<WaitingConnection> waiting_;
   Numbers ended_;  // of processes that have ended
   unsigned threads_ = 1;
@@ -252,6 +251,7 @@ void Supervisor::hand_out() {
 void Supervisor::give(const WorkerRef& worker, WaitingConnection connection) {
   end_oldest_stranger();
   worker->state = Worker::State::serving;
+  workers_.splice(workers_.end(), workers_, std::ranges::find(workers_, worker));
   worker->has_tls = connection.tls != 0;
   worker->peer = remote::peer_text(connection.socket.get());
   worker->connection = remote::Descriptor(::fcntl(connection.socket.get(), F_DUPFD_CLOEXEC, 0));
@@ -270,8 +270,8 @@ void Supervisor::end_oldest_stranger() {
   const auto is_stranger = [](const WorkerRef& worker) {
     return worker->state == Worker::State::serving && !worker->client && worker->why_killed.empty();
   };
-  if (static_cast<size_t>(std::ranges::count_if(workers_, is_stranger)) < kStrangers) return;
-  kill(*std::ranges::find_if(workers_, is_stranger), "it did not say who it is, while others were waiting");
+  if (static_cast<size_t>(std::ranges::count_if(workers_, is_stranger)) < options_.limits.strangers) return;
+  kill(*std::ranges::find_if(workers_, is_stranger), kWhyStrangersEnd);
 }
 
 void Supervisor::await_hangups() {
@@ -282,7 +282,7 @@ void Supervisor::await_hangups() {
     for (int i = 0; i < count; ++i) {
       const auto found = std::ranges::find(workers_, static_cast<pid_t>(events[i].data.fd), &Worker::process);
       if (found == workers_.end()) continue;
-      const WorkerRef worker = *found;
+      const WorkerRef& worker = *found;
       worker->patience.expires_after(kToEnd);
       worker->patience.async_wait([this, worker](boost::system::error_code over) {
         if (!over) kill(worker, "its driver did not let it end after the client had gone");
