@@ -46,7 +46,7 @@ Operations operations_of(const llvm::Loop& loop, const llvm::LoopInfo& loops) {
   return sum;
 }
 
-// The number of f32 in a vector.
+// The number of f32 in a vector; 0 if there are none.
 unsigned lanes_of(const llvm::TargetTransformInfo& target) {
   return static_cast<unsigned>(
       target.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue() / 32);
@@ -56,6 +56,7 @@ unsigned lanes_of(const llvm::TargetTransformInfo& target) {
 // 8, but what is left by fewer lanes one element at a time, so no more elements may be left than by one
 // vector.
 unsigned vectors_for(uint64_t turns, unsigned lanes) {
+  if (lanes < 2) return 1;
   const bool has_vector_rest = lanes >= 16;
   if (turns == 0) return has_vector_rest ? kMostVectors : 1;
   unsigned vectors = kMostVectors;
