@@ -473,9 +473,12 @@ void Stream::append(Bytes bytes) {
     out_.insert(out_.end(), bytes.begin(), bytes.end());
     return;
   }
-  // The last part grows unless it is being written, or somebody else's.
+  // The last part grows unless it is being written, is somebody else's, or is so large that twice its memory,
+  // which a vector takes to grow, would count.
+  constexpr size_t kLarge = 4096;
   Kept& last = kept_.back();
-  Kept& to = last.keep || last.rest.size() != last.own.size() ? kept_.emplace_back() : last;
+  const bool may_grow = !last.keep && last.rest.size() == last.own.size() && last.own.size() < kLarge;
+  Kept& to = may_grow ? last : kept_.emplace_back();
   to.own.insert(to.own.end(), bytes.begin(), bytes.end());
   to.rest = to.own;
   kept_bytes_ += bytes.size();
