@@ -70,40 +70,47 @@ class Recording {
   halyard_call_t call_ = nullptr;
 };
 
-TEST(RecordingFaults, ARepeatedCommandRetainsItsBuffer) {
+// Calls `run` for the first, second, ... allocation of a recording call, until the call makes no more.
+// `record` makes the call, in which that allocation fails, and repeats it. At least so many calls fail.
+template <typename Run>
+void fail_each_allocation(int failures_at_least, const char* of, Run run) {
   wrap("local", "local-sync");
   const std::string module = module_of({"recording", "tests/faults/recording.vmasm", "", {}, ""});
   int failures = 0;
   bool has_run_out = true;
-  for (int64_t number = 1; has_run_out && !HasFailure(); ++number) {
+  for (int64_t number = 1; has_run_out && !testing::Test::HasFailure(); ++number) {
     SCOPED_TRACE(number);
-    Recording recording(module);
-    EXPECT_EQ(recording.call("begin"), HALYARD_OK);
-    const int64_t memory = faulty().live(FAULTY_MEMORY);
-    const halyard_status_code_t code = recording.call("record", number);
-    has_run_out = has_failed();
-    if (code != HALYARD_OK) {
+    run(module, [&](Recording& recording) {
+      const halyard_status_code_t code = recording.call("record", number);
+      has_run_out = has_failed();
+      if (code == HALYARD_OK) return;
       ++failures;
       EXPECT_EQ(code, HALYARD_RESOURCE_EXHAUSTED);
       EXPECT_EQ(recording.call("record"), HALYARD_OK);
-    }
-    EXPECT_EQ(recording.call("drop"), HALYARD_OK);
-    ASSERT_EQ(faulty().live(FAULTY_MEMORY), memory) << "the command buffer does not retain its buffer";
-    EXPECT_EQ(recording.call("execute"), HALYARD_OK);
+    });
   }
-  EXPECT_GE(failures, 3) << "of the resources, of the set of them, of the commands";
+  EXPECT_GE(failures, failures_at_least) << of;
   EXPECT_EQ(handles_left(), "");
   faulty().reset();
 }
 
+TEST(RecordingFaults, ARepeatedCommandRetainsItsBuffer) {
+  const char* const of = "of the resources, of the set of them, of the commands";
+  fail_each_allocation(3, of, [](const std::string& module, auto record) {
+    Recording recording(module);
+    EXPECT_EQ(recording.call("begin"), HALYARD_OK);
+    const int64_t memory = faulty().live(FAULTY_MEMORY);
+    record(recording);
+    EXPECT_EQ(recording.call("drop"), HALYARD_OK);
+    ASSERT_EQ(faulty().live(FAULTY_MEMORY), memory) << "the command buffer does not retain its buffer";
+    EXPECT_EQ(recording.call("execute"), HALYARD_OK);
+  });
+}
+
 // The place of a command is kept before the command is recorded: a call that cannot keep it records nothing.
 TEST(RecordingFaults, ARepeatedCommandIsTracedOnceWithItsPlace) {
-  wrap("local", "local-sync");
-  const std::string module = module_of({"recording", "tests/faults/recording.vmasm", "", {}, ""});
-  int failures = 0;
-  bool has_run_out = true;
-  for (int64_t number = 1; has_run_out && !HasFailure(); ++number) {
-    SCOPED_TRACE(number);
+  const char* const of = "of the place, of the resources, of the commands";
+  fail_each_allocation(3, of, [](const std::string& module, auto record) {
     halyard_trace_t trace = nullptr;
     ASSERT_EQ(halyard_trace_create(nullptr, &trace), nullptr);
     std::vector<std::string> places;  // of the commands that were executed
@@ -115,22 +122,14 @@ TEST(RecordingFaults, ARepeatedCommandIsTracedOnceWithItsPlace) {
     {
       Recording recording(module, trace);
       EXPECT_EQ(recording.call("begin"), HALYARD_OK);
-      const halyard_status_code_t code = recording.call("record", number);
-      has_run_out = has_failed();
-      if (code != HALYARD_OK) {
-        ++failures;
-        EXPECT_EQ(recording.call("record"), HALYARD_OK);
-      }
+      record(recording);
       EXPECT_EQ(recording.call("execute"), HALYARD_OK);
     }
     halyard_status_release(halyard_trace_finish(trace));  // events may have been lost
     halyard_release(trace);
     ASSERT_EQ(places.size(), 1u);
     EXPECT_NE(places[0].find("at recording.record"), std::string::npos) << places[0];
-  }
-  EXPECT_GE(failures, 3) << "of the place, of the resources, of the commands";
-  EXPECT_EQ(handles_left(), "");
-  faulty().reset();
+  });
 }
 
 }  // namespace

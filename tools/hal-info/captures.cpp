@@ -213,8 +213,8 @@ Result<uint64_t> chosen_command(const Flags& flags) {
   return wrong_value(flag::command, flags.given(flag::command).back(), "a number, such as 17");
 }
 
-// Prints the row of each execution at once, because the next one may crash. As JSON, what was printed is
-// whole even if a later execution fails.
+// The rows of executions. Each is printed at once, because the next execution may crash. If a later execution
+// fails, the rows before it are still valid JSON.
 class Rows {
  public:
   explicit Rows(bool json) : json_(json) {}

@@ -251,13 +251,16 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
 
 // With fast math, LLVM's vectorizer may replace a call by one of a vector function.
 Value* Translator::function_of(Op op, llvm::ArrayRef<Value*> arguments) {
-  Value* code = source_.fast_math ? emit_fast_elementary(b_, op, arguments[0]) : nullptr;
-  const bool has_vector_form =
-      source_.fast_math && llvm::any_of(vector_functions(), [&](const auto& function) {
-        return function.op == op && runs_on(function, features_);
-      });
-  if (!code && !has_vector_form) code = emit_elementary(b_, op, arguments);
-  return code ? code : helper(op, arguments[0]->getType(), arguments);
+  const auto call = [&] { return helper(op, arguments[0]->getType(), arguments); };
+  if (source_.fast_math) {
+    if (Value* const code = emit_fast_elementary(b_, op, arguments[0])) return code;
+    const auto is_vector_form = [&](const VectorFunction& function) {
+      return function.op == op && runs_on(function, features_);
+    };
+    if (llvm::any_of(vector_functions(), is_vector_form)) return call();
+  }
+  Value* const code = emit_elementary(b_, op, arguments);
+  return code ? code : call();
 }
 
 // Rounds up or down to an integer. Whether a signaling NaN becomes quiet depends on the host's build.

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <optional>
 #include <vector>
 
 namespace halyard::jit {
@@ -13,19 +14,26 @@ namespace {
 using vm::Op;
 
 struct Scalar {
-  Op f32;
+  std::optional<Op> f32;  // none: fast_elementary.h computes it
   Op f64;
   const char* name;  // the f64 function
   uint32_t arguments = 1;
 };
 constexpr Scalar kScalars[] = {
-    {Op::atan2_f32, Op::atan2_f64, "atan2", 2}, {Op::pow_f32, Op::pow_f64, "pow", 2},
-    {Op::atan_f32, Op::atan_f64, "atan"},       {Op::cos_f32, Op::cos_f64, "cos"},
-    {Op::sin_f32, Op::sin_f64, "sin"},          {Op::exp_f32, Op::exp_f64, "exp"},
-    {Op::exp2_f32, Op::exp2_f64, "exp2"},       {Op::expm1_f32, Op::expm1_f64, "expm1"},
-    {Op::log_f32, Op::log_f64, "log"},          {Op::log10_f32, Op::log10_f64, "log10"},
-    {Op::log1p_f32, Op::log1p_f64, "log1p"},    {Op::log2_f32, Op::log2_f64, "log2"},
-    {Op::tanh_f32, Op::tanh_f64, "tanh"},       {Op::erf_f32, Op::erf_f64, "erf"},
+    {Op::atan2_f32, Op::atan2_f64, "atan2", 2},
+    {Op::pow_f32, Op::pow_f64, "pow", 2},
+    {Op::atan_f32, Op::atan_f64, "atan"},
+    {Op::cos_f32, Op::cos_f64, "cos"},
+    {Op::sin_f32, Op::sin_f64, "sin"},
+    {{}, Op::exp_f64, "exp"},
+    {{}, Op::exp2_f64, "exp2"},
+    {Op::expm1_f32, Op::expm1_f64, "expm1"},
+    {Op::log_f32, Op::log_f64, "log"},
+    {Op::log10_f32, Op::log10_f64, "log10"},
+    {Op::log1p_f32, Op::log1p_f64, "log1p"},
+    {Op::log2_f32, Op::log2_f64, "log2"},
+    {{}, Op::tanh_f64, "tanh"},
+    {{}, Op::erf_f64, "erf"},
 };
 
 struct InstructionSet {
@@ -43,12 +51,13 @@ std::vector<VectorFunction> look_up() {
   for (const Scalar& scalar : kScalars) {
     for (const InstructionSet& set : kSets) {
       for (const uint32_t size : {4u, 8u}) {
+        const std::optional<Op> op = size == 4 ? scalar.f32 : scalar.f64;
+        if (!op) continue;
         const uint32_t lanes = set.bytes / size;
         const std::string name = std::string("_ZGV") + set.letter + "N" + std::to_string(lanes) +
                                  std::string(scalar.arguments, 'v') + "_" + scalar.name +
                                  (size == 4 ? "f" : "");
-        if (::dlsym(library, name.c_str()))
-          found.push_back({size == 4 ? scalar.f32 : scalar.f64, name, scalar.arguments, lanes, set.needs});
+        if (::dlsym(library, name.c_str())) found.push_back({*op, name, scalar.arguments, lanes, set.needs});
       }
     }
   }

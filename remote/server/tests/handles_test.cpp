@@ -81,12 +81,7 @@ TEST(Attacks, DestroyedHandlesAndNumbersUsedTwice) {
   for (const std::vector<wire::Point>& created :
        {std::vector<wire::Point>{{4, 0}, {4, 0}}, std::vector<wire::Point>{{0, 0}}}) {
     RawClient client(server);
-    client.send([&](remote::Message& message) {
-      flatbuffers::FlatBufferBuilder& builder = message.builder();
-      const auto barrier = wire::CreateBarrier(builder).Union();
-      const auto list = builder.CreateVectorOfStructs(created);
-      return wire::CreateSubmit(builder, 1, UINT64_MAX, 0, 0, wire::Operation::Barrier, barrier, list);
-    });
+    client.submit_barrier(1, {}, {}, created);
     expect_refused(client, HALYARD_INVALID_ARGUMENT, "exists already, or is no number of an object");
   }
 }
@@ -105,14 +100,9 @@ TEST(Attacks, SemaphoresOfASubmissionAreLimited) {
   options.limits.handles = 100;
   ServerOfTest server(options);
   RawClient client(server);
-  client.send([&](remote::Message& message) {
-    flatbuffers::FlatBufferBuilder& builder = message.builder();
-    std::vector<wire::Point> created;
-    for (uint64_t number = 1; number <= 101; ++number) created.emplace_back(number, 0);
-    const auto barrier = wire::CreateBarrier(builder).Union();
-    const auto list = builder.CreateVectorOfStructs(created);
-    return wire::CreateSubmit(builder, 1, UINT64_MAX, 0, 0, wire::Operation::Barrier, barrier, list);
-  });
+  std::vector<wire::Point> created;
+  for (uint64_t number = 1; number <= 101; ++number) created.emplace_back(number, 0);
+  client.submit_barrier(1, {}, {}, created);
   expect_refused(client, HALYARD_RESOURCE_EXHAUSTED, "--max_handles");
 }
 

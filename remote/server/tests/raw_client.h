@@ -155,14 +155,16 @@ class RawClient {
       return wire::CreateMemoryRead(message.builder(), request, id, offset, length, 1 << 20, false);
     });
   }
-  void submit_barrier(uint64_t id, std::vector<wire::Point> waits, std::vector<wire::Point> signals) {
+  void submit_barrier(uint64_t id, std::vector<wire::Point> waits, std::vector<wire::Point> signals,
+                      std::vector<wire::Point> created = {}) {
     send([&](remote::Message& message) {
       flatbuffers::FlatBufferBuilder& builder = message.builder();
       const auto waited = builder.CreateVectorOfStructs(waits),
-                 signalled = builder.CreateVectorOfStructs(signals);
+                 signalled = builder.CreateVectorOfStructs(signals),
+                 semaphores = builder.CreateVectorOfStructs(created);
       const auto barrier = wire::CreateBarrier(builder).Union();
-      return wire::CreateSubmit(builder, id, UINT64_MAX, waited, signalled, wire::Operation::Barrier,
-                                barrier);
+      return wire::CreateSubmit(builder, id, UINT64_MAX, waited, signalled, wire::Operation::Barrier, barrier,
+                                semaphores);
     });
   }
   void submit_copy(uint64_t id, const wire::Range& source, const wire::Range& target) {

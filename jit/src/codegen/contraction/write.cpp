@@ -358,8 +358,10 @@ bool Writer::write() {
   if (!nest_.is_elementwise()) find_outputs();
   terms_.resize(nest_.loops.size() - first_term_loop());
   tiling_ = tiling(widest);
-  if (nest_.is_elementwise() && !tiling_.is_shared) return false;  // LLVM writes it as well
-  if (!nest_.is_elementwise()) choose_pairs();
+  if (!nest_.is_elementwise())
+    choose_pairs();
+  else if (!tiling_.is_shared)
+    return false;  // LLVM writes it as well
   if (!nest_.strided.empty() && !tiling_.is_packed && !nest_.stores_floats()) return false;
   if (tiling_.is_packed && !tiling_.is_shared) add_panels();
   // Computed before the nest: steps, iteration counts, and whether the body is entered.
