@@ -21,18 +21,20 @@ inline bool single_threaded() {
 #endif
 }
 
-// Like the members of std::atomic.
+// Like the members of std::atomic. `is_alone`: no other thread uses the value at the same time.
 template <typename T>
-T fetch_add(std::atomic<T>& value, std::type_identity_t<T> count, std::memory_order order) {
-  if (!single_threaded()) return value.fetch_add(count, order);
+T fetch_add(std::atomic<T>& value, std::type_identity_t<T> count, std::memory_order order,
+            bool is_alone = single_threaded()) {
+  if (!is_alone) return value.fetch_add(count, order);
   const T before = value.load(std::memory_order_relaxed);
   value.store(before + count, std::memory_order_relaxed);
   return before;
 }
 
 template <typename T>
-T fetch_sub(std::atomic<T>& value, std::type_identity_t<T> count, std::memory_order order) {
-  if (!single_threaded()) return value.fetch_sub(count, order);
+T fetch_sub(std::atomic<T>& value, std::type_identity_t<T> count, std::memory_order order,
+            bool is_alone = single_threaded()) {
+  if (!is_alone) return value.fetch_sub(count, order);
   const T before = value.load(std::memory_order_relaxed);
   value.store(before - count, std::memory_order_relaxed);
   return before;

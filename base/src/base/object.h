@@ -29,23 +29,13 @@ class Object {
   Object& operator=(const Object&) = delete;
 
   const ObjectType* type() const { return type_; }
-  void retain() {
-    if (is_confined_) {
-      references_.store(references_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    } else {
-      fetch_add(references_, 1, std::memory_order_relaxed);
-    }
-  }
+  void retain() { fetch_add(references_, 1, std::memory_order_relaxed, is_alone()); }
   void release() {
     // If the count is 1, this is the only reference and no thread can add one. A load is much faster than a
     // decrement.
-    if (unique() && !type_->is_part) {
+    if ((unique() && !type_->is_part) ||
+        fetch_sub(references_, 1, std::memory_order_acq_rel, is_alone()) == 1)
       type_->destroy(this);
-    } else if (is_confined_) {
-      references_.store(references_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    } else if (fetch_sub(references_, 1, std::memory_order_acq_rel) == 1) {
-      type_->destroy(this);
-    }
   }
   // Only one thread at a time refers to the object from now on, so counting needs no atomic instructions. The
   // object must not be a part.
@@ -62,6 +52,9 @@ class Object {
   ~Object() = default;
 
  private:
+  // Whether no other thread counts at the same time.
+  bool is_alone() const { return is_confined_ || single_threaded(); }
+
   const ObjectType* type_;
   std::atomic<uint32_t> references_{1};
   bool is_confined_ = false;
